@@ -1,0 +1,68 @@
+# Everything runs in .venv, which make creates and keeps up to date; nobody activates anything.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
+ENGINE := $(shell find engine -name target -prune -o -type f -print)
+FOLDERS := $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
+BENCHES := $(wildcard bench/*.py)
+
+COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-header --no-annotate
+
+# The Python that the engine is built and tested against.
+export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench lock clean tree
+
+help:  ## show this
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+	  printf '  make %-6s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/built  ## broker, registry, two workers and a sensor feed; DEMO_SECONDS=20 makes it end by itself
+	@$(VENV)/bin/tocsin demo
+
+test: lint  ## lint, then all tests, on real services
+	libpython=$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))') && \
+	  LD_LIBRARY_PATH="$$libpython:$$LD_LIBRARY_PATH" cargo test --quiet --locked --manifest-path engine/Cargo.toml
+	$(PYTHON) -m pytest -q
+
+lint: $(VENV)/built tree  ## ruff, mypy, rustfmt, clippy
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	MYPYPATH=build/tree $(VENV)/bin/mypy -p tocsin
+	$(if $(BENCHES),MYPYPATH=build/tree $(VENV)/bin/mypy $(BENCHES))
+	cargo fmt --check --manifest-path engine/Cargo.toml
+	cargo clippy --quiet --locked --all-targets --manifest-path engine/Cargo.toml -- -D warnings
+
+bench: $(VENV)/built  ## events per second of the engine and of a worker on the real broker
+	$(PYTHON) bench/run.py
+
+lock: $(VENV)/deps  ## bring the locks in line with pyproject.toml and engine/Cargo.toml; UPGRADE=1 for newest versions
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet uv
+	$(COMPILE) $(if $(UPGRADE),--upgrade) --extra spark --group dev -o requirements/dev.lock pyproject.toml
+	$(COMPILE) -c requirements/dev.lock -o requirements/run.lock pyproject.toml
+	$(COMPILE) -c requirements/dev.lock -o requirements/build.lock --group build
+	cargo update --quiet $(if $(UPGRADE),,--workspace) --manifest-path engine/Cargo.toml
+
+clean:  ## remove everything that make made, here
+	rm -rf $(VENV) build engine/target tocsin.egg-info tocsin/_engine*.so \
+	  .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -exec rm -rf {} +
+
+$(VENV)/deps: requirements/build.lock requirements/dev.lock
+	python=$$(sh deploy/bootstrap.sh) && { [ -x $(PYTHON) ] || $$python -m venv $(VENV); }
+	$(PIP) --require-hashes -r requirements/build.lock
+	$(PIP) --require-hashes --no-build-isolation --use-pep517 -r requirements/dev.lock
+	@touch $@
+
+$(VENV)/built: $(VENV)/deps pyproject.toml $(ENGINE)
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The folders under their import names, since mypy does not follow the editable install.
+tree:
+	@rm -rf build/tree && mkdir -p build/tree/tocsin
+	@ln -s $(addprefix $(CURDIR)/,$(wildcard tocsin/*) $(filter-out tocsin,$(FOLDERS))) build/tree/tocsin

@@ -1,0 +1,452 @@
+//! A task's detector: raw records in, complex events, rejects and changes of state out. Pure: no I/O and no clock.
+
+use std::collections::HashMap;
+
+use crate::avro::Malformed;
+use crate::batch::{Batch, CloudEvent, Record};
+use crate::event::{Event, Layout, Row, RowWriter, Value};
+use crate::graph::{self, Destination, Graph, Unencodable};
+use crate::identity::Topics;
+use crate::json;
+use crate::nodes::define::Emitted;
+use crate::order::{Pass, Refused, Source, Waiting};
+use crate::plan::{EventType, Origin, Plan};
+use crate::state::{self, Change, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
+use crate::writers::{pick, Reading, SchemaRef, Writers};
+
+/// Limits a task puts on its input.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub max_record_bytes: usize,
+    /// How far ahead of the worker's clock an event time may lie.
+    pub max_ahead_ms: i64,
+}
+
+/// Names of the reasons in the dead letter's schema.
+pub mod reason {
+    pub const UNDECODABLE: &str = "UNDECODABLE";
+    pub const UNKNOWN_SCHEMA: &str = "UNKNOWN_SCHEMA";
+    pub const SCHEMA_MISMATCH: &str = "SCHEMA_MISMATCH";
+    pub const TOO_LARGE: &str = "TOO_LARGE";
+    pub const BAD_TIME: &str = "BAD_TIME";
+    pub const LATE: &str = "LATE";
+    pub const NULL_VALUE: &str = "NULL_VALUE";
+    pub const NO_VALUE: &str = "NO_VALUE";
+}
+
+/// A record that was refused, or an occurrence that could not be written.
+pub struct Reject {
+    pub reason: &'static str,
+    pub message: String,
+    pub topic: String,
+    pub partition: i32,
+    pub offset: i64,
+    pub timestamp: i64,
+    pub size: usize,
+    pub key: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
+    pub headers: Vec<(String, Vec<u8>)>,
+}
+
+/// What a commit has to write.
+pub struct Changes<'a> {
+    pub emitted: &'a Emitted,
+    pub topics: &'a [String],
+    pub rejects: &'a [Reject],
+    pub state: Vec<Change>,
+    pub progress: Progress,
+}
+
+/// Counts since the task began, for people.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    pub read: u64,
+    pub handled: u64,
+    pub detected: u64,
+    pub late: u64,
+    pub rejected: u64,
+    pub not_ours: u64,
+}
+
+type Refusal = (&'static str, String);
+
+pub struct Detector {
+    types: Vec<(EventType, Layout)>,
+    /// The topics the task reads.
+    topics: Topics,
+    output_topics: Vec<String>,
+    sources: Vec<Source>,
+    /// Source → the event types its topic carries.
+    carried: Vec<Vec<usize>>,
+    writers: Writers,
+    waiting: Waiting,
+    graph: Graph,
+    released: i64,
+    limits: Limits,
+    emitted: Emitted,
+    rejects: Vec<Reject>,
+    failed: Vec<Unencodable>,
+    row: Vec<u8>,
+    /// Where the state that was loaded says to read on.
+    loaded: Option<Progress>,
+    pub counts: Counts,
+}
+
+impl Detector {
+    pub fn new(
+        plan: &Plan,
+        subtopology: &str,
+        partition: i32,
+        destinations: &HashMap<String, Destination>,
+        limits: Limits,
+    ) -> Result<Detector, String> {
+        let sub = plan.subtopology(subtopology)?;
+        let layouts = graph::layouts(plan, &sub.nodes);
+        let types: Vec<_> = plan.types.iter().cloned().zip(layouts).collect();
+        let mut topics = sub.topics.clone();
+        topics.sort();
+        topics.dedup();
+        let carries = |topic: &String, t: &EventType| t.origin == Origin::Input && t.topic == *topic;
+        let carried: Vec<Vec<usize>> = topics
+            .iter()
+            .map(|topic| (0..types.len()).filter(|&id| carries(topic, &types[id].0)).collect())
+            .collect();
+        let sources = topics
+            .iter()
+            .zip(&carried)
+            .map(|(topic, ids): (&String, &Vec<usize>)| Source {
+                topic: topic.clone(),
+                lateness_ms: ids.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default(),
+                read_to: 0,
+                position: 0,
+                watermark: i64::MIN,
+                refused: Refused::default(),
+            })
+            .collect();
+        let mut output_topics: Vec<String> = destinations.values().map(|d| d.topic.clone()).collect();
+        output_topics.sort();
+        output_topics.dedup();
+        let waiting = Waiting::new(topics.len());
+        let graph = Graph::build(plan, &sub.nodes, &types, destinations, &output_topics, partition)?;
+        Ok(Detector {
+            types,
+            topics: Topics::new(topics, partition),
+            output_topics,
+            sources,
+            carried,
+            writers: Writers::default(),
+            waiting,
+            graph,
+            released: i64::MIN,
+            limits,
+            emitted: Emitted::default(),
+            rejects: Vec::new(),
+            failed: Vec::new(),
+            row: Vec::new(),
+            loaded: None,
+            counts: Counts::default(),
+        })
+    }
+
+    pub fn topics(&self) -> &[String] {
+        &self.topics
+    }
+
+    pub fn writers(&mut self) -> &mut Writers {
+        &mut self.writers
+    }
+
+    fn source_of(&self, topic: &str) -> Result<usize, String> {
+        self.topics
+            .iter()
+            .position(|t| t == topic)
+            .ok_or_else(|| format!("topic {topic} is none of the task's sources"))
+    }
+
+    /// Reads a batch: decodes, refuses what is bad or late, and lets the rest wait for its turn.
+    pub fn feed(&mut self, batch: &Batch, now_ms: i64) -> Result<(), String> {
+        let source = self.source_of(&batch.topic)?;
+        if batch.partition != self.topics.partition() {
+            return Err(format!("partition {} of {} is none of the task's", batch.partition, batch.topic));
+        }
+        let mut row = std::mem::take(&mut self.row);
+        for record in &batch.records {
+            // What a predecessor accepted stays accepted, whatever the clock says now.
+            let (first, now_ms) = match self.sources[source].read(record.offset) {
+                Pass::First => (true, now_ms),
+                Pass::Again => (false, i64::MAX),
+                Pass::Done => continue,
+            };
+            self.counts.read += u64::from(first);
+            match self.decode(batch, record, source, now_ms, &mut row) {
+                Ok(Some(event)) if event.time < self.released => {
+                    // Read before and not waiting any more: it was released, or judged late then.
+                    if first {
+                        self.counts.late += 1;
+                        let message = format!("{} ms behind what was released", self.released - event.time);
+                        self.reject(batch, record, (reason::LATE, message));
+                    }
+                }
+                Ok(Some(event)) => {
+                    self.sources[source].saw(event.time);
+                    if self.graph.wants(&event) {
+                        self.waiting.push(event);
+                    }
+                }
+                Ok(None) => self.counts.not_ours += 1,
+                Err(refusal) => {
+                    self.counts.rejected += 1;
+                    self.sources[source].refused.push(record.offset);
+                    self.reject(batch, record, refusal);
+                }
+            }
+        }
+        self.row = row;
+        Ok(())
+    }
+
+    fn reject(&mut self, batch: &Batch, record: &Record, (reason, message): Refusal) {
+        let value = record.value.map(|span| batch.bytes(span));
+        let size = value.map_or(0, <[u8]>::len);
+        let carried = value.filter(|_| reason != reason::TOO_LARGE).map(<[u8]>::to_vec);
+        self.rejects.push(Reject {
+            reason,
+            message,
+            topic: batch.topic.clone(),
+            partition: batch.partition,
+            offset: record.offset,
+            timestamp: record.timestamp,
+            size,
+            key: record.key.map(|span| batch.bytes(span).to_vec()),
+            value: carried,
+            headers: batch.headers(record).into_iter().map(|(n, v)| (n.to_owned(), v.to_vec())).collect(),
+        });
+    }
+
+    /// The event in a record; nothing where the topic carries it for others.
+    fn decode(
+        &mut self,
+        batch: &Batch,
+        record: &Record,
+        source: usize,
+        now_ms: i64,
+        row: &mut Vec<u8>,
+    ) -> Result<Option<Event>, Refusal> {
+        let value = record.value.ok_or_else(|| (reason::NULL_VALUE, "the record has no value".to_owned()))?;
+        let value = batch.bytes(value);
+        if value.len() > self.limits.max_record_bytes {
+            let message = format!("{} bytes, the limit is {}", value.len(), self.limits.max_record_bytes);
+            return Err((reason::TOO_LARGE, message));
+        }
+        let cloud_event = batch.cloud_event(record);
+        let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
+            return Ok(None);
+        };
+        let key = record.key.map_or(NOTHING, |span| row.push_tail(batch.bytes(span)));
+        let own_id = match &cloud_event {
+            Some(CloudEvent { id: Some(id), source: Some(origin), .. }) => {
+                row.push_tail(&[origin, &[0][..], id].concat())
+            }
+            _ => NOTHING,
+        };
+        let mut event = Event {
+            time: record.timestamp,
+            offset: record.offset,
+            partition: batch.partition,
+            type_id: type_id as u16,
+            source: source as u16,
+            key,
+            own_id,
+            row: Row::from_slice(row),
+        };
+        event.time = self.time_of(&event, cloud_event.as_ref(), now_ms)?;
+        Ok(Some(event))
+    }
+
+    /// Decodes a value into `row` and says of which type it is.
+    fn decode_value(
+        &mut self,
+        value: &[u8],
+        source: usize,
+        cloud_event: Option<&CloudEvent>,
+        row: &mut Vec<u8>,
+    ) -> Result<Option<usize>, Refusal> {
+        let candidates = &self.carried[source];
+        let undecodable = |Malformed(message)| (reason::UNDECODABLE, message);
+        if let Some((reference, length)) = SchemaRef::read(value) {
+            let reading = self
+                .writers
+                .reading(reference, source as u16, candidates, &self.types)
+                .map_err(|message| (reason::UNKNOWN_SCHEMA, message))?;
+            return match reading {
+                Reading::As(type_id, decoder) => {
+                    self.types[*type_id].1.start_row(row);
+                    decoder.decode(&value[length..], row).map_err(undecodable)?;
+                    Ok(Some(*type_id))
+                }
+                Reading::NotOurs => Ok(None),
+                Reading::Mismatch(message) => Err((reason::SCHEMA_MISMATCH, message.clone())),
+            };
+        }
+        if value.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err((reason::UNDECODABLE, "neither Avro in a known framing nor a JSON object".into()));
+        }
+        let kind = cloud_event.and_then(|ce| ce.kind).and_then(|kind| std::str::from_utf8(kind).ok());
+        let type_id = match (candidates.as_slice(), kind) {
+            ([only], _) => *only,
+            (several, Some(kind)) => match pick(kind, several, &self.types) {
+                Some(type_id) => type_id,
+                None => return Ok(None),
+            },
+            (_, None) => {
+                let message = "the topic carries several event types, and the record does not say which it is (ce_type)";
+                return Err((reason::UNDECODABLE, message.into()));
+            }
+        };
+        let (event_type, layout) = &self.types[type_id];
+        layout.start_row(row);
+        json::decode(value, event_type, layout, row).map_err(undecodable)?;
+        Ok(Some(type_id))
+    }
+
+    fn time_of(&self, event: &Event, cloud_event: Option<&CloudEvent>, now_ms: i64) -> Result<i64, Refusal> {
+        let (event_type, layout) = &self.types[event.type_id as usize];
+        let time = match event_type.time.and_then(|field| layout.slot(field)).map(|slot| event.value(slot)) {
+            Some(Value::Long(time)) => time,
+            Some(_) => return Err((reason::BAD_TIME, "the attribute that carries the time is null".into())),
+            None => cloud_event.and_then(|ce| ce.time_ms).unwrap_or(event.time),
+        };
+        if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
+            let message = format!("event time {time} is negative or too far ahead of the clock at {now_ms}");
+            return Err((reason::BAD_TIME, message));
+        }
+        Ok(time)
+    }
+
+    /// Says that nothing before `watermark` will come from a source, though it is silent.
+    pub fn advance(&mut self, topic: &str, watermark: i64) -> Result<(), String> {
+        let source = self.source_of(topic)?;
+        self.sources[source].is_silent(watermark);
+        Ok(())
+    }
+
+    pub fn watermark(&self) -> i64 {
+        self.sources.iter().map(|source| source.promises(self.released)).min().unwrap_or(i64::MIN)
+    }
+
+    /// Handles, in the total order, everything the watermark releases; says how many events that were.
+    pub fn run(&mut self) -> usize {
+        let watermark = self.watermark();
+        if watermark <= self.released {
+            return 0;
+        }
+        let Detector { waiting, graph, topics, emitted, failed, rejects, .. } = self;
+        let mut handled = 0;
+        waiting.release(watermark, |event| {
+            handled += 1;
+            graph.handle(event, topics, emitted, failed);
+            rejects.extend(failed.drain(..).map(|failure| unwritten(event, failure, topics)));
+        });
+        self.counts.handled += handled as u64;
+        self.released = watermark;
+        self.graph.expire(watermark, &self.topics);
+        handled
+    }
+
+    fn progress(&mut self) -> Progress {
+        let of = |(index, source): (usize, &mut Source)| {
+            let resume = self.waiting.oldest_offset(index as u16).unwrap_or(source.position);
+            source.refused.forget_before(resume);
+            SourceProgress {
+                topic: source.topic.clone(),
+                resume,
+                read_to: source.read_to,
+                watermark: source.watermark,
+                refused: source.refused.clone(),
+            }
+        };
+        Progress { released: self.released, sources: self.sources.iter_mut().enumerate().map(of).collect() }
+    }
+
+    /// What a commit has to write for everything done since the last one. It is forgotten by `clear`, which keeps
+    /// the room it took.
+    pub fn changes(&mut self) -> Changes<'_> {
+        let mut state = Vec::new();
+        self.graph.changes(&self.topics, &mut state);
+        let progress = self.progress();
+        state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
+        self.counts.detected += self.emitted.records.len() as u64;
+        Changes {
+            emitted: &self.emitted,
+            topics: &self.output_topics,
+            rejects: &self.rejects,
+            state,
+            progress,
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.emitted.bytes.clear();
+        self.emitted.records.clear();
+        self.rejects.clear();
+    }
+
+    /// Takes an entry of the state as it was committed. An entry of a rule that is gone is passed over.
+    pub fn load(&mut self, entry: &Entry) -> Result<(), Malformed> {
+        if entry.key != TASK_KEY {
+            let layouts: Vec<&Layout> = self.types.iter().map(|(_, layout)| layout).collect();
+            return self.graph.load(entry, &layouts, &self.topics).map(drop);
+        }
+        let progress = state::decode_progress(entry.value)?;
+        self.released = progress.released;
+        for saved in &progress.sources {
+            if let Some(source) = self.sources.iter_mut().find(|source| source.topic == saved.topic) {
+                source.read_to = saved.read_to;
+                source.position = saved.resume;
+                source.watermark = saved.watermark;
+                source.refused = saved.refused.clone();
+            }
+        }
+        self.loaded = Some(progress);
+        Ok(())
+    }
+
+    /// Where to read each topic on, as the loaded state says; nothing where there was no state.
+    pub fn resume(&self) -> Option<Vec<(String, i64)>> {
+        let progress = self.loaded.as_ref()?;
+        Some(progress.sources.iter().map(|source| (source.topic.clone(), source.resume)).collect())
+    }
+
+    pub fn source_watermarks(&self) -> Vec<(String, i64)> {
+        let promise = |source: &Source| (source.topic.clone(), source.promises(self.released));
+        self.sources.iter().map(promise).collect()
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn stored(&self) -> usize {
+        self.graph.stored()
+    }
+
+    pub fn released(&self) -> i64 {
+        self.released
+    }
+}
+
+/// The reject for an occurrence that `event` ended and that could not be written.
+fn unwritten(event: &Event, failure: Unencodable, topics: &[String]) -> Reject {
+    Reject {
+        reason: reason::NO_VALUE,
+        message: failure.message,
+        topic: topics[event.source as usize].clone(),
+        partition: event.partition,
+        offset: event.offset,
+        timestamp: event.time,
+        size: 0,
+        key: None,
+        value: None,
+        headers: Vec::new(),
+    }
+}

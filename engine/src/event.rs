@@ -1,0 +1,176 @@
+//! An event in memory: its place in the total order, and the attributes some rule needs as one compact row.
+
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+/// Bytes of a row kept inside the event; longer rows move to the heap.
+const INLINE: usize = 48;
+
+/// `[null bitmap][slots of 8 bytes][tail]`: a slot is a number, or offset and length of a string in the tail.
+pub type Row = SmallVec<[u8; INLINE]>;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    Null,
+    Boolean(bool),
+    Long(i64),
+    Double(f64),
+    /// UTF-8, checked where it came in; the order of bytes is the order of text.
+    Text(&'a [u8]),
+}
+
+/// A place in the tail of a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Range {
+    pub at: u32,
+    pub len: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub time: i64,
+    pub offset: i64,
+    pub partition: i32,
+    pub type_id: u16,
+    /// Index of the topic among the task's sources, which are sorted by name: comparing it compares topics.
+    pub source: u16,
+    /// The record's key, which orders events of one time.
+    pub key: Range,
+    /// CloudEvents source and id, with a zero byte between; empty when the record has none.
+    pub own_id: Range,
+    pub row: Row,
+}
+
+impl Event {
+    #[inline]
+    pub fn bytes(&self, range: Range) -> &[u8] {
+        &self.row[range.at as usize..(range.at + range.len) as usize]
+    }
+
+    /// The total order of primitive events.
+    #[inline]
+    pub fn order(&self, other: &Event) -> Ordering {
+        self.time
+            .cmp(&other.time)
+            .then_with(|| self.source.cmp(&other.source))
+            .then_with(|| self.bytes(self.key).cmp(other.bytes(other.key)))
+            .then_with(|| self.partition.cmp(&other.partition))
+            .then_with(|| self.offset.cmp(&other.offset))
+    }
+
+    #[inline]
+    pub fn value(&self, slot: Slot) -> Value<'_> {
+        let index = slot.index as usize;
+        if self.row[index / 8] & (1 << (index % 8)) != 0 {
+            return Value::Null;
+        }
+        let at = slot.at as usize;
+        let raw = u64::from_le_bytes(self.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
+        match slot.kind {
+            SlotKind::Boolean => Value::Boolean(raw != 0),
+            SlotKind::Long => Value::Long(raw as i64),
+            SlotKind::Double => Value::Double(f64::from_bits(raw)),
+            SlotKind::Text => Value::Text(self.bytes(Range { at: raw as u32, len: (raw >> 32) as u32 })),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotKind {
+    Boolean,
+    Long,
+    Double,
+    Text,
+}
+
+/// Where an attribute stands in the rows of its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    pub index: u16,
+    pub at: u16,
+    pub kind: SlotKind,
+}
+
+/// The rows of one event type: which attributes they hold, and where.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    slots: Vec<Option<Slot>>,
+    /// Length of bitmap and slots: where the tail begins.
+    pub head: usize,
+    all_null: Vec<u8>,
+}
+
+impl Layout {
+    /// A layout that holds the fields of `kinds` that are needed.
+    pub fn new(kinds: &[(SlotKind, bool)]) -> Layout {
+        let count = kinds.iter().filter(|(_, needed)| *needed).count();
+        let bitmap = count.div_ceil(8);
+        let mut slots = Vec::with_capacity(kinds.len());
+        let mut index = 0;
+        for &(kind, needed) in kinds {
+            slots.push(needed.then_some(Slot { index, at: (bitmap + 8 * index as usize) as u16, kind }));
+            index += u16::from(needed);
+        }
+        let head = bitmap + 8 * count;
+        let mut all_null = vec![0xff; bitmap];
+        all_null.resize(head, 0);
+        Layout { slots, head, all_null }
+    }
+
+    pub fn slot(&self, field: usize) -> Option<Slot> {
+        self.slots[field]
+    }
+
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.slots.iter().flatten().copied()
+    }
+
+    pub fn start_row(&self, row: &mut Vec<u8>) {
+        row.clear();
+        row.extend_from_slice(&self.all_null);
+    }
+
+    /// Whether every string of the row lies inside it and is UTF-8: asked of rows that come from a store.
+    pub fn holds(&self, event: &Event) -> bool {
+        let inside = |r: Range| (r.at as usize).saturating_add(r.len as usize) <= event.row.len();
+        if event.row.len() < self.head || !inside(event.key) || !inside(event.own_id) {
+            return false;
+        }
+        self.slots().filter(|s| s.kind == SlotKind::Text).all(|slot| {
+            let at = slot.at as usize;
+            let raw = u64::from_le_bytes(event.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
+            let range = Range { at: raw as u32, len: (raw >> 32) as u32 };
+            inside(range) && std::str::from_utf8(event.bytes(range)).is_ok()
+        })
+    }
+}
+
+/// Writes values into a row under construction.
+pub trait RowWriter {
+    fn put(&mut self, slot: Slot, raw: u64);
+    /// `text` is UTF-8.
+    fn put_text(&mut self, slot: Slot, text: &[u8]);
+    fn push_tail(&mut self, bytes: &[u8]) -> Range;
+}
+
+impl RowWriter for Vec<u8> {
+    #[inline]
+    fn put(&mut self, slot: Slot, raw: u64) {
+        self[slot.index as usize / 8] &= !(1 << (slot.index % 8));
+        self[slot.at as usize..slot.at as usize + 8].copy_from_slice(&raw.to_le_bytes());
+    }
+
+    #[inline]
+    fn put_text(&mut self, slot: Slot, text: &[u8]) {
+        let range = self.push_tail(text);
+        self.put(slot, u64::from(range.at) | (u64::from(range.len) << 32));
+    }
+
+    #[inline]
+    fn push_tail(&mut self, bytes: &[u8]) -> Range {
+        let at = self.len() as u32;
+        self.extend_from_slice(bytes);
+        Range { at, len: bytes.len() as u32 }
+    }
+}

@@ -1,0 +1,146 @@
+//! TESLA's labels: what an event is called, and the identity of what is detected from it.
+
+use std::ops::Deref;
+
+use crate::avro::encode;
+use crate::event::Event;
+
+/// Hex digits of an identity: 128 bits.
+pub const DIGITS: usize = 32;
+
+/// What is hashed: fingerprint and number of constituents, then a label each. As many labels as most rules have
+/// constituents are put together without a detour over the heap.
+const HEAD: usize = 10;
+const LABEL: usize = 21;
+const SHORT: usize = 8;
+
+/// The topics of a task, sorted by name; the index of one is its events' `source`. Holds what every complex event
+/// says of them ready to be written.
+pub struct Topics {
+    names: Vec<String>,
+    places: Vec<Place>,
+    /// The partition of each topic that the task reads.
+    partition: i32,
+}
+
+struct Place {
+    /// Enough of the hash of the topic's name to tell it from any other.
+    digest: [u8; 8],
+    /// Topic and partition as Avro.
+    coordinates: Vec<u8>,
+    /// `topic/partition/`, what a label begins with.
+    stem: Vec<u8>,
+}
+
+impl Topics {
+    pub fn new(names: Vec<String>, partition: i32) -> Topics {
+        let place = |name: &String| {
+            let mut coordinates = Vec::new();
+            encode::blob(&mut coordinates, name.as_bytes());
+            encode::long(&mut coordinates, i64::from(partition));
+            let digest =
+                blake3::hash(name.as_bytes()).as_bytes()[..8].try_into().expect("a hash has 32 bytes");
+            Place { digest, coordinates, stem: format!("{name}/{partition}/").into_bytes() }
+        };
+        Topics { places: names.iter().map(place).collect(), names, partition }
+    }
+
+    pub fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// The label of an event without an id of its own: its coordinates.
+    #[inline]
+    fn label(&self, event: &Event) -> [u8; LABEL] {
+        let mut label = [0; LABEL];
+        label[1..9].copy_from_slice(&self.places[event.source as usize].digest);
+        label[9..13].copy_from_slice(&event.partition.to_le_bytes());
+        label[13..].copy_from_slice(&event.offset.to_le_bytes());
+        label
+    }
+
+    /// Topic, partition, offset and label of an event, as the complex event's schema has them.
+    pub fn encode_place(&self, event: &Event, out: &mut Vec<u8>) {
+        debug_assert_eq!(event.partition, self.partition);
+        let place = &self.places[event.source as usize];
+        out.extend_from_slice(&place.coordinates);
+        encode::long(out, event.offset);
+        if event.own_id.len > 0 {
+            // A header may hold any bytes, and a label is text.
+            let own_id = String::from_utf8_lossy(event.bytes(event.own_id)).replace('\0', "#");
+            encode::blob(out, own_id.as_bytes());
+        } else {
+            let mut digits = [0; 20];
+            let number = decimal(event.offset, &mut digits);
+            encode::long(out, (place.stem.len() + number.len()) as i64);
+            out.extend_from_slice(&place.stem);
+            out.extend_from_slice(number);
+        }
+    }
+}
+
+impl Deref for Topics {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// The identity of an occurrence: an injective function of the rule and the labels of its constituents, in the
+/// order of their roles. Injective as far as BLAKE3 is; every part is length-prefixed or of fixed size.
+pub fn identity(fingerprint: &[u8; 8], bound: &[&Event], topics: &Topics) -> [u8; DIGITS] {
+    let short = bound.len() <= SHORT && bound.iter().all(|event| event.own_id.len == 0);
+    let hash = if short {
+        let mut text = [0; HEAD + SHORT * LABEL];
+        text[..8].copy_from_slice(fingerprint);
+        text[8..HEAD].copy_from_slice(&(bound.len() as u16).to_le_bytes());
+        for (event, label) in bound.iter().zip(text[HEAD..].chunks_exact_mut(LABEL)) {
+            label.copy_from_slice(&topics.label(event));
+        }
+        blake3::hash(&text[..HEAD + bound.len() * LABEL])
+    } else {
+        let mut text = [&fingerprint[..], &(bound.len() as u16).to_le_bytes()].concat();
+        for event in bound {
+            if event.own_id.len > 0 {
+                text.push(1);
+                text.extend_from_slice(&event.own_id.len.to_le_bytes());
+                text.extend_from_slice(event.bytes(event.own_id));
+            } else {
+                text.extend_from_slice(&topics.label(event));
+            }
+        }
+        blake3::hash(&text)
+    };
+    let mut hex = [0; DIGITS];
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(hash.as_bytes()) {
+        pair.copy_from_slice(&HEX[usize::from(*byte)]);
+    }
+    hex
+}
+
+/// The two digits of every byte.
+const HEX: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut table = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    table
+};
+
+/// The decimal digits of an offset, which is never negative.
+fn decimal(number: i64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &digits[at..];
+        }
+    }
+}

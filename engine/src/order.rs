@@ -1,0 +1,229 @@
+//! The total order: events wait here until the task's watermark says that nothing earlier will come.
+
+use std::collections::VecDeque;
+
+use crate::event::Event;
+
+/// Whether a record was read before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    First,
+    /// By a predecessor, for which it waited or was released.
+    Again,
+    /// By this task, or refused by a predecessor: there is nothing to do.
+    Done,
+}
+
+/// Offsets of the records of a source that were refused, as runs (first, last). What made them bad may be good by
+/// now, like a time too far ahead of the clock, so that reading them again must not judge them again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refused(pub Vec<(i64, i64)>);
+
+impl Refused {
+    pub fn push(&mut self, offset: i64) {
+        match self.0.last_mut() {
+            Some((_, last)) if *last + 1 == offset => *last = offset,
+            _ => self.0.push((offset, offset)),
+        }
+    }
+
+    pub fn contains(&self, offset: i64) -> bool {
+        self.0.iter().any(|(first, last)| (*first..=*last).contains(&offset))
+    }
+
+    /// Forgets what will not be read again.
+    pub fn forget_before(&mut self, offset: i64) {
+        self.0.retain(|(_, last)| *last >= offset);
+    }
+}
+
+/// One source partition of a task.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub topic: String,
+    /// Largest lateness of the event types the topic carries.
+    pub lateness_ms: i64,
+    /// One past the last offset that was ever read.
+    pub read_to: i64,
+    /// Where reading stands. Short of `read_to` while a task that starts again reads again what waited.
+    pub position: i64,
+    /// Nothing before this time will come from the source.
+    pub watermark: i64,
+    pub refused: Refused,
+}
+
+impl Source {
+    /// Notes that the record at `offset` is read.
+    #[inline]
+    pub fn read(&mut self, offset: i64) -> Pass {
+        if offset < self.position {
+            return Pass::Done;
+        }
+        self.position = offset + 1;
+        if offset >= self.read_to {
+            self.read_to = offset + 1;
+            return Pass::First;
+        }
+        if self.refused.contains(offset) {
+            Pass::Done
+        } else {
+            Pass::Again
+        }
+    }
+
+    pub fn saw(&mut self, time: i64) {
+        self.advance(time.saturating_sub(self.lateness_ms));
+    }
+
+    pub fn advance(&mut self, watermark: i64) {
+        self.watermark = self.watermark.max(watermark);
+    }
+
+    /// Nothing is left to be read, and nothing before `watermark` will come.
+    pub fn is_silent(&mut self, watermark: i64) {
+        self.position = self.read_to;
+        self.advance(watermark);
+    }
+
+    /// Before which time nothing more comes from the source, given what is `released`: what is read again may lie
+    /// before the source's watermark, but not before that.
+    pub fn promises(&self, released: i64) -> i64 {
+        if self.position < self.read_to {
+            released
+        } else {
+            self.watermark
+        }
+    }
+}
+
+/// Events that were read and not yet released, by source.
+#[derive(Debug)]
+pub struct Waiting {
+    queues: Vec<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    sorted: VecDeque<Event>,
+    /// What came out of order since the last time, still to be sorted in.
+    incoming: Vec<Event>,
+    /// How many of the sorted were released in the run at hand.
+    released: usize,
+}
+
+impl Waiting {
+    pub fn new(sources: usize) -> Waiting {
+        Waiting { queues: (0..sources).map(|_| Queue::default()).collect() }
+    }
+
+    pub fn push(&mut self, event: Event) {
+        let queue = &mut self.queues[event.source as usize];
+        let in_order = queue.sorted.back().is_none_or(|last| last.order(&event).is_le());
+        if in_order && queue.incoming.is_empty() {
+            queue.sorted.push_back(event);
+        } else {
+            queue.incoming.push(event);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.queues.iter().map(|queue| queue.sorted.len() + queue.incoming.len()).sum()
+    }
+
+    /// Hands on every event before the watermark, in the total order over all sources.
+    pub fn release(&mut self, watermark: i64, mut handle: impl FnMut(&Event)) {
+        self.queues.iter_mut().for_each(Queue::settle);
+        loop {
+            let heads = self.queues.iter().enumerate().filter_map(|(index, queue)| {
+                let head = queue.sorted.get(queue.released)?;
+                (head.time < watermark).then_some((index, head))
+            });
+            let Some((index, event)) = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a }) else {
+                break;
+            };
+            handle(event);
+            self.queues[index].released += 1;
+        }
+        for queue in &mut self.queues {
+            queue.sorted.drain(..std::mem::take(&mut queue.released));
+        }
+    }
+
+    /// The smallest offset of a source that still waits.
+    pub fn oldest_offset(&self, source: u16) -> Option<i64> {
+        let queue = &self.queues[source as usize];
+        queue.sorted.iter().chain(&queue.incoming).map(|event| event.offset).min()
+    }
+}
+
+impl Queue {
+    /// Sorts in what came out of order: only the part of the queue that it reaches into is touched.
+    fn settle(&mut self) {
+        if self.incoming.is_empty() {
+            return;
+        }
+        self.incoming.sort_by(Event::order);
+        let overlap = self.sorted.partition_point(|waiting| waiting.order(&self.incoming[0]).is_le());
+        if overlap < self.sorted.len() {
+            self.incoming.extend(self.sorted.drain(overlap..));
+            self.incoming.sort_by(Event::order);
+        }
+        self.sorted.extend(self.incoming.drain(..));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source() -> Source {
+        Source {
+            topic: "t".into(),
+            lateness_ms: 5,
+            read_to: 0,
+            position: 0,
+            watermark: i64::MIN,
+            refused: Refused::default(),
+        }
+    }
+
+    #[test]
+    fn refused_offsets_are_kept_as_runs() {
+        let mut refused = Refused::default();
+        [3, 4, 5, 9, 10, 20].into_iter().for_each(|offset| refused.push(offset));
+        assert_eq!(refused.0, [(3, 5), (9, 10), (20, 20)]);
+        let found: Vec<i64> = (0..30).filter(|offset| refused.contains(*offset)).collect();
+        assert_eq!(found, [3, 4, 5, 9, 10, 20]);
+        refused.forget_before(10);
+        assert_eq!(refused.0, [(9, 10), (20, 20)]);
+    }
+
+    #[test]
+    fn a_source_knows_what_it_reads_again() {
+        let mut source = source();
+        assert_eq!(source.read(7), Pass::First);
+        assert_eq!(source.read(7), Pass::Done);
+        assert_eq!(source.read(9), Pass::First);
+        source.refused.push(8);
+        source.position = 7;
+        assert_eq!(
+            [7, 8, 9, 10].map(|offset| source.read(offset)),
+            [Pass::Again, Pass::Done, Pass::Again, Pass::First]
+        );
+    }
+
+    #[test]
+    fn a_source_that_is_read_again_promises_no_more_than_what_was_released() {
+        let mut source = source();
+        source.read(7);
+        source.saw(105);
+        assert_eq!(source.promises(50), 100);
+        source.position = 7;
+        assert_eq!(source.promises(50), 50);
+        source.read(7);
+        assert_eq!(source.promises(50), 100);
+        source.position = 7;
+        source.is_silent(60);
+        assert_eq!(source.promises(50), 100);
+    }
+}

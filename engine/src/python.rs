@@ -1,0 +1,313 @@
+//! The module as Python sees it: batches of the client's messages in, what to commit out.
+
+use std::collections::HashMap;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use crate::batch;
+use crate::detector::{Changes, Detector, Limits, Reject};
+use crate::graph::Destination;
+use crate::plan::Plan;
+use crate::state::Entry;
+use crate::writers::SchemaRef;
+
+fn refuse(message: impl ToString) -> PyErr {
+    PyValueError::new_err(message.to_string())
+}
+
+/// Records of one topic partition.
+#[pyclass(frozen, module = "tocsin._engine")]
+pub struct Batch(batch::Batch);
+
+type RawRecord<'py> = (
+    i64,
+    i64,
+    Option<Bound<'py, PyBytes>>,
+    Option<Bound<'py, PyBytes>>,
+    Option<Vec<(String, Bound<'py, PyBytes>)>>,
+);
+
+#[pymethods]
+impl Batch {
+    /// Sorts the messages of one poll by topic and partition; messages that carry an error come back as they are.
+    #[staticmethod]
+    fn split<'py>(messages: &Bound<'py, PyList>) -> PyResult<(Vec<Batch>, Vec<Bound<'py, PyAny>>)> {
+        let py = messages.py();
+        let mut batches: Vec<Batch> = Vec::new();
+        let mut errors = Vec::new();
+        let mut current = 0;
+        for message in messages.iter() {
+            if !message.call_method0(intern!(py, "error"))?.is_none() {
+                errors.push(message);
+                continue;
+            }
+            let topic = message.call_method0(intern!(py, "topic"))?;
+            let topic = topic.downcast::<PyString>()?.to_str()?;
+            let partition: i32 = message.call_method0(intern!(py, "partition"))?.extract()?;
+            let is_of = |b: &Batch| b.0.partition == partition && b.0.topic == topic;
+            // Messages of one partition come in runs.
+            if !batches.get(current).is_some_and(is_of) {
+                current = batches.iter().position(is_of).unwrap_or_else(|| {
+                    batches.push(Batch(batch::Batch::new(topic, partition)));
+                    batches.len() - 1
+                });
+            }
+            push_message(&mut batches[current].0, &message)?;
+        }
+        Ok((batches, errors))
+    }
+
+    /// A batch from records given as (offset, timestamp, key, value, headers).
+    #[staticmethod]
+    fn build(topic: &str, partition: i32, records: Vec<RawRecord>) -> Batch {
+        let mut batch = batch::Batch::new(topic, partition);
+        for (offset, timestamp, key, value, headers) in &records {
+            batch.push(
+                *offset,
+                *timestamp,
+                key.as_ref().map(|k| k.as_bytes()),
+                value.as_ref().map(|v| v.as_bytes()),
+            );
+            if let Some(headers) = headers {
+                batch.push_headers(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+            }
+        }
+        Batch(batch)
+    }
+
+    #[getter]
+    fn topic(&self) -> &str {
+        &self.0.topic
+    }
+
+    #[getter]
+    fn partition(&self) -> i32 {
+        self.0.partition
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.records.len()
+    }
+}
+
+fn push_message(batch: &mut batch::Batch, message: &Bound<PyAny>) -> PyResult<()> {
+    let py = message.py();
+    let offset: i64 = message.call_method0(intern!(py, "offset"))?.extract()?;
+    let (_, timestamp): (i32, i64) = message.call_method0(intern!(py, "timestamp"))?.extract()?;
+    let key = message.call_method0(intern!(py, "key"))?;
+    let value = message.call_method0(intern!(py, "value"))?;
+    let key: Option<&Bound<PyBytes>> = if key.is_none() { None } else { Some(key.downcast()?) };
+    let value: Option<&Bound<PyBytes>> = if value.is_none() { None } else { Some(value.downcast()?) };
+    batch.push(offset, timestamp, key.map(|k| k.as_bytes()), value.map(|v| v.as_bytes()));
+    let headers = message.call_method0(intern!(py, "headers"))?;
+    if !headers.is_none() {
+        let headers: Vec<(String, Option<Bound<PyBytes>>)> = headers.extract()?;
+        let bytes = |value: &'_ Option<Bound<'_, PyBytes>>| {
+            value.as_ref().map_or(Vec::new(), |v| v.as_bytes().to_vec())
+        };
+        let owned: Vec<(String, Vec<u8>)> =
+            headers.iter().map(|(name, value)| (name.clone(), bytes(value))).collect();
+        batch.push_headers(owned.iter().map(|(name, value)| (name.as_str(), value.as_slice())));
+    }
+    Ok(())
+}
+
+/// What one commit of a task writes.
+#[pyclass(frozen, get_all, module = "tocsin._engine")]
+pub struct Commit {
+    /// Complex events as (topic, partition, key, value, timestamp).
+    outputs: Py<PyList>,
+    /// Entries of state as (key, value); value is None for a deleted one. The last is the task's own.
+    state: Py<PyList>,
+    rejects: Py<PyList>,
+    /// Where to read on after this commit, as (topic, offset).
+    offsets: Vec<(String, i64)>,
+}
+
+impl Commit {
+    fn new(py: Python, changes: &Changes) -> PyResult<Commit> {
+        let topics: Vec<_> = changes.topics.iter().map(|topic| PyString::new(py, topic)).collect();
+        let outputs = changes.emitted.records.iter().map(|record| {
+            (
+                &topics[record.topic as usize],
+                record.partition,
+                PyBytes::new(py, &record.identity),
+                PyBytes::new(py, &changes.emitted.bytes[record.start..record.end]),
+                record.timestamp,
+            )
+                .into_pyobject(py)
+        });
+        let state = changes.state.iter().map(|change| {
+            (PyBytes::new(py, &change.key), change.value.as_ref().map(|value| PyBytes::new(py, value)))
+        });
+        let rejects = changes.rejects.iter().map(|r| reject(py, r));
+        Ok(Commit {
+            outputs: PyList::new(py, outputs.collect::<PyResult<Vec<_>>>()?)?.unbind(),
+            state: PyList::new(py, state.collect::<Vec<_>>())?.unbind(),
+            rejects: PyList::new(py, rejects.collect::<PyResult<Vec<_>>>()?)?.unbind(),
+            offsets: changes
+                .progress
+                .sources
+                .iter()
+                .map(|source| (source.topic.clone(), source.resume))
+                .collect(),
+        })
+    }
+}
+
+/// (reason, message, topic, partition, offset, timestamp, size, key, value, headers)
+fn reject<'py>(py: Python<'py>, reject: &Reject) -> PyResult<Bound<'py, PyTuple>> {
+    let bytes = |value: &Option<Vec<u8>>| value.as_ref().map(|v| PyBytes::new(py, v));
+    let headers: Vec<_> =
+        reject.headers.iter().map(|(name, value)| (name, PyBytes::new(py, value))).collect();
+    (
+        reject.reason,
+        &reject.message,
+        &reject.topic,
+        reject.partition,
+        reject.offset,
+        reject.timestamp,
+        reject.size,
+        bytes(&reject.key),
+        bytes(&reject.value),
+        headers,
+    )
+        .into_pyobject(py)
+}
+
+/// The detector of one task.
+#[pyclass(module = "tocsin._engine")]
+pub struct Engine(Detector);
+
+#[pymethods]
+impl Engine {
+    /// `destinations`: complex event type → (topic, frame before the Avro bytes, partitions).
+    #[new]
+    #[pyo3(signature = (plan, subtopology, partition, destinations, *, max_record_bytes=1_048_576, max_ahead_ms=3_600_000))]
+    fn new(
+        plan: &str,
+        subtopology: &str,
+        partition: i32,
+        destinations: HashMap<String, (String, Vec<u8>, i32)>,
+        max_record_bytes: usize,
+        max_ahead_ms: i64,
+    ) -> PyResult<Engine> {
+        let plan = Plan::parse(plan).map_err(refuse)?;
+        let destinations = destinations
+            .into_iter()
+            .map(|(name, (topic, frame, partitions))| (name, Destination { topic, frame, partitions }))
+            .collect();
+        let limits = Limits { max_record_bytes, max_ahead_ms };
+        Detector::new(&plan, subtopology, partition, &destinations, limits).map(Engine).map_err(refuse)
+    }
+
+    /// The topics the task reads.
+    #[getter]
+    fn topics(&self) -> Vec<String> {
+        self.0.topics().to_vec()
+    }
+
+    /// Frames of the writers' schemas in the batch that the engine does not know.
+    fn missing_schemas<'py>(&mut self, py: Python<'py>, batch: &Batch) -> Vec<Bound<'py, PyBytes>> {
+        self.0
+            .writers()
+            .missing(&batch.0)
+            .into_iter()
+            .map(|reference| PyBytes::new(py, &reference.prefix()))
+            .collect()
+    }
+
+    fn add_schema(&mut self, frame: &[u8], schema: &str) -> PyResult<()> {
+        self.0.writers().add(reference(frame)?, schema).map_err(refuse)
+    }
+
+    /// Records of this schema are rejected with the reason.
+    fn refuse_schema(&mut self, frame: &[u8], reason: String) -> PyResult<()> {
+        self.0.writers().refuse(reference(frame)?, reason);
+        Ok(())
+    }
+
+    /// Reads a batch; what the watermark releases is handled by `run`.
+    fn feed(&mut self, py: Python, batch: &Batch, now_ms: i64) -> PyResult<()> {
+        py.detach(|| self.0.feed(&batch.0, now_ms)).map_err(refuse)
+    }
+
+    /// Says that a silent source will bring nothing before `watermark_ms`.
+    fn advance(&mut self, topic: &str, watermark_ms: i64) -> PyResult<()> {
+        self.0.advance(topic, watermark_ms).map_err(refuse)
+    }
+
+    /// Handles what the watermark releases; returns how many events that were.
+    fn run(&mut self, py: Python) -> usize {
+        py.detach(|| self.0.run())
+    }
+
+    /// What a commit has to write for everything done since the last one.
+    fn take(&mut self, py: Python) -> PyResult<Commit> {
+        let commit = Commit::new(py, &self.0.changes())?;
+        self.0.clear();
+        Ok(commit)
+    }
+
+    /// Takes entries of committed state, in any order, before the first batch.
+    fn load(&mut self, entries: Vec<(Bound<PyBytes>, Bound<PyBytes>)>) -> PyResult<()> {
+        for (key, value) in &entries {
+            self.0.load(&Entry { key: key.as_bytes(), value: value.as_bytes() }).map_err(refuse)?;
+        }
+        Ok(())
+    }
+
+    /// Topic → offset to read on from, as the loaded state says; None where there was no state.
+    #[getter]
+    fn resume(&self) -> Option<HashMap<String, i64>> {
+        Some(self.0.resume()?.into_iter().collect())
+    }
+
+    /// Topic → watermark of that source.
+    #[getter]
+    fn source_watermarks_ms(&self) -> HashMap<String, i64> {
+        self.0.source_watermarks().into_iter().collect()
+    }
+
+    #[getter]
+    fn watermark_ms(&self) -> i64 {
+        self.0.watermark()
+    }
+
+    #[getter]
+    fn released_ms(&self) -> i64 {
+        self.0.released()
+    }
+
+    /// Events that wait for the watermark.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
+    /// Events kept for later occurrences.
+    #[getter]
+    fn stored(&self) -> usize {
+        self.0.stored()
+    }
+
+    #[getter]
+    fn counts(&self) -> HashMap<&'static str, u64> {
+        let counts = self.0.counts;
+        HashMap::from([
+            ("read", counts.read),
+            ("handled", counts.handled),
+            ("detected", counts.detected),
+            ("late", counts.late),
+            ("rejected", counts.rejected),
+            ("not_ours", counts.not_ours),
+        ])
+    }
+}
+
+fn reference(frame: &[u8]) -> PyResult<SchemaRef> {
+    SchemaRef::read(frame).map(|(reference, _)| reference).ok_or_else(|| refuse("not the frame of a schema"))
+}

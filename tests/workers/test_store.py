@@ -1,0 +1,59 @@
+"""A store and its double: the same promises, the same tests."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tocsin.workers.store import Checkpoint, MemoryStore, RocksStore, Store
+
+Open = Callable[[], Store]
+
+
+@pytest.fixture(params=["memory", "rocksdb"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    if request.param == "memory":
+        store = MemoryStore()
+        return lambda: store
+    return lambda: RocksStore(tmp_path / "store")
+
+
+def test_a_new_store_is_empty(open_store: Open) -> None:
+    store = open_store()
+    assert store.checkpoint is None
+    assert list(store.entries()) == []
+    store.close()
+
+
+def test_changes_and_checkpoint_are_there_after_reopening(open_store: Open) -> None:
+    store = open_store()
+    store.apply([(b"a", b"1"), (b"b", b"2"), (b"c", b"3")], Checkpoint("topic", 7))
+    store.apply([(b"a", None), (b"b", b"4"), (b"gone", None)], Checkpoint("topic", 9))
+    store.close()
+    again = open_store()
+    assert dict(again.entries()) == {b"b": b"4", b"c": b"3"}
+    assert again.checkpoint == Checkpoint("topic", 9)
+    again.close()
+
+
+def test_a_wiped_store_is_empty(open_store: Open) -> None:
+    store = open_store()
+    store.apply([(b"a", b"1")], Checkpoint("topic", 7))
+    store.wipe()
+    assert store.checkpoint is None
+    assert list(store.entries()) == []
+    store.close()
+
+
+@pytest.mark.parametrize("damage", ["CURRENT", "MANIFEST", "sst"])
+def test_a_damaged_rocksdb_is_empty_rather_than_wrong(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "store"
+    store = RocksStore(folder)
+    store.apply([(bytes([n]), b"x" * 1000) for n in range(256)], Checkpoint("topic", 7))
+    store.close()
+    for file in folder.iterdir():
+        if damage in file.name:
+            file.write_bytes(b"\xff" * 64)
+    again = RocksStore(folder)
+    assert again.checkpoint is None or len(list(again.entries())) == 256
+    again.close()

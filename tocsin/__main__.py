@@ -1,0 +1,5 @@
+"""`python -m tocsin` is `tocsin`."""
+
+from tocsin.cli import main
+
+main()

@@ -1,0 +1,80 @@
+"""`tocsin check` and `tocsin fmt`: rule files without a broker."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tocsin.cli.options import App, Json, RuleFile, load_plan, read_rules
+from tocsin.cli.output import complain, emit, note, out
+from tocsin.topology import Plan, RuleErrors, format_rules
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example: tocsin check fire.tocsin")
+def check(file: RuleFile, app_name: App = None, as_json: Json = False) -> None:
+    """Compile a rule file and say what it does, or all that is wrong with it.
+
+    Exit codes: 0 the rules are right, 1 they are not.
+    """
+    from tocsin.settings import Settings
+
+    try:
+        plan = load_plan(file, Settings.load(app=app_name))
+    except RuleErrors as errors:
+        if not as_json:
+            raise
+        emit({"ok": False, **errors.to_dict()})
+        raise typer.Exit(1) from None
+    if as_json:
+        emit({"ok": True, "file": str(file), **_described(plan)})
+    else:
+        out.print(_events(plan))
+        out.print()
+        out.print(_rules(plan))
+
+
+@app.command(name="fmt", epilog="Example: tocsin fmt fire.tocsin")
+def format_file(
+    file: RuleFile,
+    only_check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if it would.")
+    ] = False,
+) -> None:
+    """Bring a rule file into the one true layout.
+
+    Exit codes: 0 the file has the layout now, 1 it has mistakes, or --check found another layout.
+    """
+    text = read_rules(file)
+    formatted = format_rules(text, str(file))
+    if formatted == text:
+        return
+    if only_check:
+        complain(f"{file} is not in the layout of 'tocsin fmt'.")
+        raise typer.Exit(1)
+    Path(file).write_text(formatted, encoding="utf-8")
+    note(f"{file} formatted.")
+
+
+def _described(plan: Plan) -> dict[str, object]:
+    return {
+        "app": plan.app,
+        "events": [event.to_dict() for event in plan.types],
+        "rules": [rule.to_dict() for rule in plan.summary()],
+    }
+
+
+def _events(plan: Plan) -> Table:
+    table = Table("event", "topic", box=None, header_style="dim")
+    for event in plan.types:
+        table.add_row(event.signature, event.topic)
+    return table
+
+
+def _rules(plan: Plan) -> Table:
+    table = Table("rule", "runs", "looks back", "state", box=None, header_style="dim")
+    for rule in plan.summary():
+        table.add_row(rule.name, rule.kind, f"{rule.horizon_ms / 1000:g} s", rule.state)
+    return table

@@ -1,0 +1,117 @@
+"""`tocsin run`: a worker."""
+
+import os
+import signal
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tocsin.cli.options import App, Brokers, Json, Registry, RuleFile, load_plan
+from tocsin.cli.output import emit, note
+
+if TYPE_CHECKING:
+    from tocsin.workers import Status
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example: tocsin run fire.tocsin")
+def run(  # noqa: PLR0913, PLR0917 – a parameter an option
+    file: RuleFile,
+    app_name: App = None,
+    brokers: Brokers = None,
+    registry: Registry = None,
+    instance: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of this worker; give it the same one again after a restart."),
+    ] = None,
+    state_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where state is kept. Default: .tocsin/state.")
+    ] = None,
+    start: Annotated[
+        Literal["earliest", "latest"],
+        typer.Option("--from", help="Where to begin in topics this application has not read before."),
+    ] = "earliest",
+    create_topics: Annotated[
+        bool, typer.Option(help="Create the application's own topics where they are missing, or fail.")
+    ] = True,
+    create_inputs: Annotated[
+        bool, typer.Option("--create-inputs", help="Create missing input topics too.")
+    ] = False,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="Partitions of created input topics. Default: 4.")
+    ] = None,
+    as_json: Json = False,
+    exit_with_parent: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
+    """Detect the complex events of a rule file until stopped.
+
+    Run it as often as there are machines: workers of one application share its partitions. Ctrl-C or SIGTERM
+    hands over cleanly.
+
+    Exit codes: 0 stopped, 1 the rules are wrong, 2 a broker, registry or topic is missing.
+    """
+    from tocsin.settings import Settings
+    from tocsin.workers import Worker, WorkerSettings
+
+    if exit_with_parent:
+        _exit_with_parent()
+    settings = Settings.load(
+        app=app_name, brokers=brokers, registry=registry, state_dir=state_dir, partitions=partitions
+    )
+    plan = load_plan(file, settings)
+    broker_addresses, registry_address = settings.addresses()
+    stop = threading.Event()
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda _number, _frame: stop.set())
+
+    worker = Worker(
+        plan,
+        WorkerSettings(
+            brokers=broker_addresses,
+            registry=registry_address,
+            state_dir=settings.state_dir,
+            instance=instance,
+            commit_interval_ms=settings.commit_interval_ms,
+            create_topics=create_topics,
+            create_inputs=create_inputs,
+            partitions=settings.partitions,
+            start=start,
+        ),
+        on_status=_Reporter(as_json),
+    )
+    worker.run(stop)
+
+
+class _Reporter:
+    """Tells how the worker is doing: scripts all there is, people when its tasks change."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._last = ""
+
+    def __call__(self, status: "Status") -> None:
+        if self._as_json:
+            tasks = [{**asdict(task), "state": task.state.value} for task in status.tasks]
+            emit({"instance": status.instance, "tasks": tasks})
+            return
+        tasks_text = ", ".join(f"{task.partition} {task.state.value}" for task in status.tasks)
+        line = f"{status.instance}: {f'partitions {tasks_text}' if tasks_text else 'no partitions'}"
+        if line != self._last:
+            note(line)
+            self._last = line
+
+
+def _exit_with_parent() -> None:
+    """End this process when whoever started it is gone, which the end of its standard input tells."""
+
+    def watch() -> None:
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+        os._exit(os.EX_TEMPFAIL)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()

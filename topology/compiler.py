@@ -1,0 +1,52 @@
+"""The front door: text to tree, text to plan, text to text."""
+
+import re
+
+from tocsin.topology.errors import AppNameError, Report, Source
+from tocsin.topology.model import Compilation
+from tocsin.topology.parsing import parse_program
+from tocsin.topology.passes import PASSES
+from tocsin.topology.plan import Plan
+from tocsin.topology.tree import Program
+
+_APP_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+def parse(text: str, filename: str = "<rules>") -> Program:
+    """Return the tree of a rule file; raise RuleErrors with every mistake in its syntax."""
+    report = Report(Source(text, filename))
+    program = parse_program(report)
+    report.check()
+    return program
+
+
+def format_rules(text: str, filename: str = "<rules>") -> str:
+    """Return a rule file in the one true layout, with all its comments.
+
+    >>> print(format_rules('event Tick(at:timestamp) key at on "ticks";'), end="")
+    event Tick (at: timestamp) on "ticks" key at;
+    """
+    return str(parse(text, filename))
+
+
+def compile_rules(text: str, filename: str = "<rules>", *, app: str) -> Plan:
+    """Return the plan of a rule file; raise RuleErrors with every mistake in it.
+
+    >>> plan = compile_rules('event Tick (id: long) on "ticks" key id; define Tock from Tick;', app="clock")
+    >>> [event.topic for event in plan.defined_types]
+    ['tocsin.clock.Tock']
+    """
+    if not _APP_NAME.fullmatch(app):
+        message = f"{app!r} cannot name an application: use 1 to 100 letters, digits, `-`, `_` and `.`"
+        raise AppNameError(message)
+    report = Report(Source(text, filename))
+    program = parse_program(report)
+    compilation = Compilation(app, program, report, doubtful=set(program.broken))
+    for run in PASSES:
+        run(compilation)
+    return Plan(
+        app,
+        types=tuple(compilation.types.values()),
+        nodes=tuple(compilation.nodes),
+        subtopologies=tuple(compilation.subtopologies),
+    )

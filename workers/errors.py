@@ -1,0 +1,27 @@
+"""What stops a worker, named by what its operator has to do next."""
+
+from tocsin.topology import TocsinError
+
+
+class WorkerError(TocsinError):
+    """A worker cannot go on; the message is a sentence for its operator."""
+
+    exit_code = 2
+
+
+class BrokerAway(WorkerError):
+    """No broker answers: start it, or correct the address."""
+
+
+class TopicsWrong(WorkerError):
+    """A topic is missing or has the wrong number of partitions: create or correct it."""
+
+
+class StateMismatch(WorkerError):
+    """The state and the group's offsets tell different stories: someone changed one of them by hand."""
+
+
+class Fenced(WorkerError):
+    """Another worker has this one's place: let it go, or give this one an instance name of its own."""
+
+    exit_code = 3

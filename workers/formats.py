@@ -1,0 +1,108 @@
+"""How a worker's records are written and read: schemas for output, schemas of input, letters."""
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from tocsin import schemas
+from tocsin._engine import Batch, Engine
+from tocsin.schemas import Confluent, Registry, RegistryDown, RegistryMissing
+from tocsin.topology.plan import Plan
+from tocsin.workers.topics import Names
+
+if TYPE_CHECKING:
+    from tocsin._engine import Reject
+
+LOG = logging.getLogger(__name__)
+
+_RETRY_S = 1.0
+
+
+class Formats:
+    """Schemas of one application, with or without a registry."""
+
+    def __init__(self, plan: Plan, registry_url: str | None) -> None:
+        self._plan = plan
+        self._registry = None if registry_url is None else Registry(registry_url)
+        self._known = {
+            schemas.single_object_prefix(text): text
+            for text in (schemas.event_schema(t.to_dict(), plan.app) for t in plan.input_types)
+        }
+        names = Names(plan.app)
+        self._letter_topics = {"LATE": names.late}
+        self._dead_letters = names.dead_letters
+        self._letter_frames = {
+            topic: self._frame(topic, schemas.load("dead_letter"))
+            for topic in (names.late, names.dead_letters)
+        }
+
+    def destinations(self, partitions: dict[str, int]) -> dict[str, tuple[str, bytes, int]]:
+        """Return, for every complex event, its topic, the frame of its records, and the partitions."""
+        return {
+            defined.name: (
+                defined.topic,
+                self._frame(defined.topic, schemas.event_schema(defined.to_dict(), self._plan.app)),
+                partitions[defined.topic],
+            )
+            for defined in self._plan.defined_types
+        }
+
+    def _frame(self, topic: str, schema: str) -> bytes:
+        if self._registry is None:
+            return schemas.single_object_prefix(schema)
+        return schemas.confluent_prefix(self._registry.register(schemas.subject(topic), schema))
+
+    def supply(self, engine: Engine, batch: Batch, stop: threading.Event) -> None:
+        """Give the engine the schemas a batch needs; while the registry is away, wait for it."""
+        for frame in engine.missing_schemas(batch):
+            try:
+                engine.add_schema(frame, self._find(frame, stop))
+            except (RegistryMissing, ValueError) as error:
+                engine.refuse_schema(frame, str(error))
+
+    def _find(self, frame: bytes, stop: threading.Event) -> str:
+        known = self._known.get(frame)
+        if known is not None:
+            return known
+        named = schemas.split(frame)
+        if not isinstance(named, Confluent):
+            raise RegistryMissing(
+                f"No event of the rules has the schema with fingerprint {named.fingerprint:016x}."
+            )
+        if self._registry is None:
+            raise RegistryMissing(
+                f"The schema with id {named.schema_id} needs a registry, and none is configured."
+            )
+        while True:
+            try:
+                self._known[frame] = self._registry.get(named.schema_id)
+                return self._known[frame]
+            except RegistryDown as error:
+                # The records are fine: they wait, rather than become dead letters.
+                LOG.warning("%s Waiting for it.", error)
+                if stop.wait(_RETRY_S):
+                    raise
+
+    def letter(self, reject: "Reject") -> tuple[str, bytes]:
+        """Return the topic and value of the letter for a record that was refused."""
+        reason, message, topic, partition, offset, timestamp, size, key, value, headers = reject
+        letter = {
+            "reason": reason,
+            "message": message,
+            "app": self._plan.app,
+            "topic": topic,
+            "partition": partition,
+            "offset": offset,
+            "timestamp": max(timestamp, 0),
+            "key": key,
+            "value": value,
+            "size": size,
+            "headers": dict(headers),
+        }
+        to = self._letter_topics.get(reason, self._dead_letters)
+        return to, self._letter_frames[to] + schemas.encode(schemas.load("dead_letter"), letter)
+
+    def close(self) -> None:
+        """Close the connection to the registry."""
+        if self._registry is not None:
+            self._registry.close()

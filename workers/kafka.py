@@ -1,0 +1,105 @@
+"""What the worker's Kafka clients share: configuration, and sentences where the client library has codes."""
+
+import logging
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from tocsin.workers.errors import BrokerAway, Fenced, WorkerError
+from tocsin.workers.settings import WorkerSettings
+
+ANSWER_TIMEOUT_S = 10.0
+COMMIT_TIMEOUT_S = 30.0
+
+CLIENT_LOG = logging.getLogger("tocsin.kafka")
+"""Takes the lines librdkafka would print; what operators must know reaches them as an exception."""
+CLIENT_LOG.addHandler(logging.NullHandler())
+CLIENT_LOG.propagate = False
+
+_AWAY = frozenset(
+    {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE, KafkaError._TIMED_OUT}  # noqa: SLF001 – their public spelling
+)
+_FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})  # noqa: SLF001
+
+
+def admin(settings: WorkerSettings) -> AdminClient:
+    """Return a client for topics and offsets."""
+    return AdminClient({"bootstrap.servers": settings.brokers}, logger=CLIENT_LOG)
+
+
+def group_consumer(settings: WorkerSettings, group: str) -> Consumer:
+    """Return the consumer of a task group: assigned by the broker, co-partitioned, read_committed."""
+    return Consumer(
+        _reader(settings)
+        | {
+            "group.id": group,
+            "group.protocol": "consumer",
+            "group.remote.assignor": "range",
+            "auto.offset.reset": "earliest",
+            # Deep enough to keep a batch ready while the last one is committed.
+            "queued.min.messages": 200_000,
+            "queued.max.messages.kbytes": 65_536,
+            "fetch.message.max.bytes": 4_194_304,
+        }
+    )
+
+
+def log_consumer(settings: WorkerSettings) -> Consumer:
+    """Return a consumer that is assigned by hand, to read a log from end to end."""
+    return Consumer(_reader(settings) | {"group.id": "tocsin-unused", "auto.offset.reset": "error"})
+
+
+def _reader(settings: WorkerSettings) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": settings.brokers,
+        "logger": CLIENT_LOG,
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
+
+
+def transactional_producer(settings: WorkerSettings, transactional_id: str) -> Producer:
+    """Return a producer that has fenced every earlier one of the same id."""
+    producer = Producer(
+        {
+            "bootstrap.servers": settings.brokers,
+            "logger": CLIENT_LOG,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": settings.transaction_timeout_ms,
+            "linger.ms": 5,
+            "compression.type": "lz4",
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 1_048_576,
+            "partitioner": "murmur2_random",
+        }
+    )
+    try:
+        producer.init_transactions(COMMIT_TIMEOUT_S)
+    except KafkaException as error:
+        raise as_worker_error(error, settings.brokers) from error
+    return producer
+
+
+def is_away(error: KafkaError) -> bool:
+    """Tell whether an error means that no broker answers."""
+    return error.code() in _AWAY
+
+
+def sentence(error: KafkaError, brokers: str) -> str:
+    """Put an error of the client library into words for its user."""
+    if is_away(error):
+        return (
+            f"No Kafka broker answers at {brokers}. Start one with `tocsin services up --detach`, or set "
+            "TOCSIN_BROKERS to where yours is."
+        )
+    return f"Kafka at {brokers} reports: {error.str()}."
+
+
+def as_worker_error(error: KafkaException, brokers: str) -> WorkerError:
+    """Return what a worker raises for an error of the client library."""
+    cause: KafkaError = error.args[0]
+    if cause.code() in _FENCED:
+        return Fenced("Another worker runs under this one's instance name; this one stops.")
+    return (BrokerAway if is_away(cause) else WorkerError)(sentence(cause, brokers))

@@ -1,0 +1,141 @@
+"""A task: the detector of one partition, with its state.
+
+        assigned            replayed           revoked
+CREATED ────────► RESTORING ────────► RUNNING ────────► CLOSED
+                      │                                   ▲
+                      └───────────────────────────────────┘
+"""
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
+
+from tocsin._engine import Batch, Commit, Engine
+from tocsin.workers.errors import StateMismatch
+from tocsin.workers.restore import Restore
+from tocsin.workers.store import Checkpoint, Store
+
+LOG = logging.getLogger(__name__)
+
+_LOAD_ENTRIES = 50_000
+
+
+class TaskState(Enum):
+    """Where a task is in its life."""
+
+    CREATED = "created"
+    RESTORING = "restoring"
+    RUNNING = "running"
+    CLOSED = "closed"
+
+
+_NEXT = {
+    TaskState.CREATED: {TaskState.RESTORING, TaskState.CLOSED},
+    TaskState.RESTORING: {TaskState.RUNNING, TaskState.CLOSED},
+    TaskState.RUNNING: {TaskState.CLOSED},
+    TaskState.CLOSED: set(),
+}
+
+
+@dataclass(slots=True)
+class SourceClock:
+    """What is known of a source's silence."""
+
+    quiet_since_ms: int
+    caught_up_to: int = -1
+    """The offset at which the client reported the end of the partition."""
+    paused: bool = False
+
+
+class Task:
+    """One partition's detector. Everything here is of one thread."""
+
+    def __init__(self, partition: int, engine: Engine, store: Store, now_ms: int) -> None:
+        self.partition = partition
+        self.engine = engine
+        self.store = store
+        self.state = TaskState.CREATED
+        self.sources = {topic: SourceClock(now_ms) for topic in engine.topics}
+        self._restore: Restore | None = None
+        self._offsets: dict[str, int] = {}
+        self.dirty = False
+
+    def _enter(self, state: TaskState) -> None:
+        assert state in _NEXT[self.state], f"a task cannot go from {self.state} to {state}"
+        self.state = state
+
+    def begin_restore(self, offsets: dict[str, int], restore: Restore) -> None:
+        """Start to replay the changelog; `offsets` are the group's, to be compared with the state's."""
+        self._enter(TaskState.RESTORING)
+        self._offsets = offsets
+        self._restore = restore
+
+    def restore_step(self) -> bool:
+        """Replay some more; return whether the state is complete and loaded."""
+        assert self._restore is not None
+        if not self._restore.done:
+            self._restore.step()
+        if not self._restore.done:
+            return False
+        self._restore.close()
+        chunk: list[tuple[bytes, bytes]] = []
+        for entry in self.store.entries():
+            chunk.append(entry)
+            if len(chunk) == _LOAD_ENTRIES:
+                self.engine.load(chunk)
+                chunk = []
+        self.engine.load(chunk)
+        return True
+
+    def begin(self, start: str) -> list[TopicPartition]:
+        """Start to run; return where to read from.
+
+        The state says where: it was committed in one transaction with the group's offsets, which must agree.
+        """
+        resume, committed = self.engine.resume, self._offsets
+        if resume is None:
+            held = sorted(topic for topic, offset in committed.items() if offset >= 0)
+            if held:
+                raise StateMismatch(
+                    f"The group has read partition {self.partition} of {', '.join(held)} before, but the "
+                    "changelog has no state of it: one was deleted. Delete the other too to begin anew."
+                )
+        elif any(committed.get(topic, -1) != offset for topic, offset in resume.items()):
+            raise StateMismatch(
+                f"The state of partition {self.partition} ends at {resume}, but the group's offsets are "
+                f"{committed}: one was changed by hand. Set the offsets back, or delete both to begin anew."
+            )
+        self._enter(TaskState.RUNNING)
+        beginning = OFFSET_END if start == "latest" else OFFSET_BEGINNING
+        offsets = resume or dict.fromkeys(self.engine.topics, beginning)
+        return [TopicPartition(topic, self.partition, offset) for topic, offset in offsets.items()]
+
+    def feed(self, batch: Batch, now_ms: int) -> None:
+        """Read a batch."""
+        self.sources[batch.topic].quiet_since_ms = now_ms
+        self.engine.feed(batch, now_ms)
+        self.dirty = True
+
+    def run(self) -> None:
+        """Handle what the watermark releases."""
+        # A watermark that moved on over nothing need not be committed: it would move on again after a crash.
+        if self.engine.run():
+            self.dirty = True
+
+    def take(self) -> Commit:
+        """Return what has to be committed."""
+        self.dirty = False
+        return self.engine.take()
+
+    def committed(self, commit: Commit, checkpoint: Checkpoint) -> None:
+        """Write to the store what the transaction made permanent."""
+        self.store.apply(commit.state, checkpoint)
+
+    def close(self) -> None:
+        """Let go of everything; what was not committed is forgotten."""
+        self._enter(TaskState.CLOSED)
+        if self._restore is not None:
+            self._restore.close()
+        self.store.close()

@@ -1,0 +1,129 @@
+"""The topics of an application: what they are called, and that they are there as they must be."""
+
+import time
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tocsin.topology.plan import Plan, Subtopology
+from tocsin.workers.errors import TopicsWrong
+from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error
+from tocsin.workers.settings import WorkerSettings
+
+_CHANGELOG = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.3", "segment.ms": "3600000"}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of what an application owns on the broker."""
+
+    app: str
+
+    @property
+    def dead_letters(self) -> str:
+        """Topic of records that could not be read."""
+        return f"tocsin.{self.app}.dead-letters"
+
+    @property
+    def late(self) -> str:
+        """Topic of records that came too late."""
+        return f"tocsin.{self.app}.late-records"
+
+    def changelog(self, subtopology: str) -> str:
+        """Topic of the changes of state of a sub-topology's tasks."""
+        return f"tocsin.{self.app}.{subtopology}-changelog"
+
+    def group(self, subtopology: str) -> str:
+        """Consumer group of a sub-topology's tasks."""
+        return f"tocsin.{self.app}.{subtopology}"
+
+
+def prepare(
+    admin: AdminClient, plan: Plan, subtopology: Subtopology, settings: WorkerSettings
+) -> dict[str, int]:
+    """Verify the topics of a sub-topology, create what may be created, and return all partition counts."""
+    counts = _partition_counts(admin, settings.brokers)
+    missing = [topic for topic in subtopology.topics if topic not in counts]
+    if missing and not settings.create_inputs:
+        raise TopicsWrong(_missing_inputs(plan, missing, settings.brokers))
+    _create(admin, {topic: (settings.partitions, {}) for topic in missing}, settings)
+    counts |= dict.fromkeys(missing, settings.partitions)
+    tasks = _task_count({topic: counts[topic] for topic in subtopology.topics})
+
+    names = Names(plan.app)
+    changelog = names.changelog(subtopology.name)
+    own: dict[str, tuple[int, dict[str, str]]] = {
+        changelog: (tasks, _CHANGELOG),
+        names.dead_letters: (1, {}),
+        names.late: (1, {}),
+    }
+    own |= {defined.topic: (tasks, {}) for defined in plan.defined_types}
+    absent = {topic: spec for topic, spec in own.items() if topic not in counts}
+    if absent and not settings.create_topics:
+        wanted = ", ".join(f"'{topic}' ({spec[0]} partitions)" for topic, spec in sorted(absent.items()))
+        raise TopicsWrong(
+            f"These topics are missing on {settings.brokers}, and may not be created: {wanted}."
+        )
+    _create(admin, absent, settings)
+    counts |= {topic: spec[0] for topic, spec in absent.items()}
+    if counts[changelog] != tasks:
+        raise TopicsWrong(
+            f"The changelog '{changelog}' has {counts[changelog]} partitions, but the input topics have "
+            f"{tasks}: state and input no longer fit together."
+        )
+    return counts
+
+
+def _partition_counts(admin: AdminClient, brokers: str) -> dict[str, int]:
+    try:
+        # All topics: a request that names one may create it.
+        metadata = admin.list_topics(timeout=ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        raise as_worker_error(error, brokers) from error
+    return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
+
+
+def _missing_inputs(plan: Plan, missing: list[str], brokers: str) -> str:
+    def said(topic: str) -> str:
+        events = ", ".join(event.name for event in plan.input_types if event.topic == topic)
+        return f"'{topic}' (event {events})"
+
+    listed = " and ".join(said(topic) for topic in missing)
+    verb = "does" if len(missing) == 1 else "do"
+    return (
+        f"The input topic {listed} {verb} not exist on {brokers}. Correct the name in the rules, create the "
+        "topic, or let Tocsin create it with --create-inputs."
+    )
+
+
+def _task_count(inputs: dict[str, int]) -> int:
+    if len(set(inputs.values())) > 1:
+        listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(inputs.items()))
+        raise TopicsWrong(
+            f"The input topics must have the same number of partitions to be joined by key: {listed}."
+        )
+    return next(iter(inputs.values()))
+
+
+def _create(
+    admin: AdminClient, topics: dict[str, tuple[int, dict[str, str]]], settings: WorkerSettings
+) -> None:
+    if not topics:
+        return
+    new = [
+        NewTopic(name, num_partitions=count, replication_factor=settings.replication, config=config)
+        for name, (count, config) in topics.items()
+    ]
+    for name, future in admin.create_topics(new, operation_timeout=ANSWER_TIMEOUT_S).items():
+        try:
+            future.result(timeout=2 * ANSWER_TIMEOUT_S)
+        except KafkaException as error:
+            # Another worker of the application may have been faster.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise TopicsWrong(f"Topic '{name}' could not be created: {error.args[0].str()}.") from error
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    while not topics.keys() <= _partition_counts(admin, settings.brokers).keys():
+        # Created is not yet known: brokers learn of a topic a moment after the controller made it.
+        if time.monotonic() > deadline:
+            raise TopicsWrong(f"The topics {', '.join(sorted(topics))} were created, but do not appear.")

@@ -1,0 +1,299 @@
+"""The worker: reads its share of the input, detects, commits; comes and goes without loss or doubling."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from tocsin._engine import Batch, Engine
+from tocsin.topology.plan import Plan
+from tocsin.workers import kafka, place, topics
+from tocsin.workers.commit import CommitLost, Committer
+from tocsin.workers.errors import WorkerError
+from tocsin.workers.formats import Formats
+from tocsin.workers.restore import Restore, topic_id
+from tocsin.workers.settings import WorkerSettings
+from tocsin.workers.silence import Silence
+from tocsin.workers.store import RocksStore
+from tocsin.workers.task import Task, TaskState
+
+LOG = logging.getLogger(__name__)
+
+_RESTORING_POLL_S = 0.01
+_MAX_POLL_S = 0.05
+_COMMITTED_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """How one task is doing."""
+
+    partition: int
+    state: TaskState
+    watermark_ms: int
+    waiting: int
+    stored: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a worker is doing."""
+
+    instance: str
+    tasks: tuple[TaskStatus, ...]
+
+
+class Worker:
+    """One process's share of an application."""
+
+    def __init__(
+        self, plan: Plan, settings: WorkerSettings, on_status: Callable[[Status], None] | None = None
+    ) -> None:
+        self._plan = plan
+        self._plan_json = plan.to_json()
+        # One sub-topology so far: rules that are not local are refused by the compiler.
+        self._subtopology = plan.subtopologies[0]
+        self._settings = settings
+        self._on_status = on_status
+        self._names = topics.Names(plan.app)
+        self._tasks: dict[int, Task] = {}
+        self._assigned: dict[int, set[str]] = {}
+        self._stop = threading.Event()
+        self._reported_ms = 0
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until `stop` is set; then commit, hand the partitions over, and return."""
+        self._stop = stop
+        self._place = place.take(self._settings.state_dir, self._plan.app, self._settings.instance)
+        try:
+            self._open()
+            try:
+                self._loop()
+            finally:
+                self._close()
+        except KafkaException as error:
+            raise kafka.as_worker_error(error, self._settings.brokers) from error
+        finally:
+            self._place.close()
+
+    def _open(self) -> None:
+        settings = self._settings
+        self._admin = kafka.admin(settings)
+        counts = topics.prepare(self._admin, self._plan, self._subtopology, settings)
+        self._formats = Formats(self._plan, settings.registry)
+        self._destinations = self._formats.destinations(counts)
+        self._changelog = self._names.changelog(self._subtopology.name)
+        self._changelog_id = topic_id(self._admin, self._changelog, settings.brokers)
+        self._silence = Silence(self._admin, self._plan)
+        self._renew_producer()
+        self._consumer = kafka.group_consumer(settings, self._names.group(self._subtopology.name))
+        self._consumer.subscribe(
+            list(self._subtopology.topics),
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
+        )
+
+    def _renew_producer(self) -> None:
+        name = f"{self._names.group(self._subtopology.name)}.{self._place.name}"
+        producer = kafka.transactional_producer(self._settings, name)
+        self._committer = Committer(producer, self._formats, self._changelog, self._changelog_id)
+
+    def _loop(self) -> None:
+        interval_ms = self._settings.commit_interval_ms
+        next_commit_ms = _now_ms() + interval_ms
+        while not self._stop.is_set():
+            messages = self._consumer.consume(self._settings.max_batch, self._patience_s(next_commit_ms))
+            self._read(messages)
+            self._restore_some()
+            running = self._running()
+            self._silence.advance(running, _now_ms())
+            for task in running:
+                task.run()
+                self._hold_back(task)
+            if _now_ms() >= next_commit_ms:
+                self._commit()
+                next_commit_ms = _now_ms() + interval_ms
+            self._report()
+
+    def _report(self) -> None:
+        if self._on_status is not None and _now_ms() - self._reported_ms >= self._settings.report_interval_ms:
+            self._reported_ms = _now_ms()
+            self._on_status(self.status())
+
+    def _patience_s(self, next_commit_ms: int) -> float:
+        if any(task.state is TaskState.RESTORING for task in self._tasks.values()):
+            return _RESTORING_POLL_S
+        return min(max((next_commit_ms - _now_ms()) / 1000, 0.001), _MAX_POLL_S)
+
+    def _running(self) -> list[Task]:
+        return [task for task in self._tasks.values() if task.state is TaskState.RUNNING]
+
+    def _read(self, messages: list[Message]) -> None:
+        batches, problems = Batch.split(messages)
+        now_ms = _now_ms()
+        for batch in batches:
+            task = self._tasks.get(batch.partition)
+            # A batch of a task that is not running was fetched before its place was known; it comes again.
+            if task is not None and task.state is TaskState.RUNNING:
+                self._formats.supply(task.engine, batch, self._stop)
+                task.feed(batch, now_ms)
+        for message in problems:
+            self._handle_problem(message)
+
+    def _handle_problem(self, message: Message) -> None:
+        error = message.error()
+        assert error is not None
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 – its public spelling
+            task = self._tasks.get(message.partition() or 0)
+            if task is not None and task.state is TaskState.RUNNING:
+                task.sources[message.topic() or ""].caught_up_to = message.offset() or 0
+        elif error.fatal():
+            raise kafka.as_worker_error(KafkaException(error), self._settings.brokers)
+        elif error.code() in {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED}:
+            raise WorkerError(f"Topic '{message.topic()}' cannot be read: {error.str()}.")
+        else:
+            LOG.warning("kafka: %s", error.str())
+
+    def _hold_back(self, task: Task) -> None:
+        """Pause the sources that are ahead of the slowest when too many of their events wait for it."""
+        limit = self._settings.max_waiting
+        waiting = task.engine.waiting
+        if waiting > limit:
+            watermarks = task.engine.source_watermarks_ms
+            slowest = min(watermarks.values())
+            ahead = [t for t, w in watermarks.items() if w > slowest and not task.sources[t].paused]
+            self._consumer.pause([TopicPartition(topic, task.partition) for topic in ahead])
+            for topic in ahead:
+                task.sources[topic].paused = True
+        elif waiting <= limit // 2:
+            paused = [topic for topic, source in task.sources.items() if source.paused]
+            self._consumer.resume([TopicPartition(topic, task.partition) for topic in paused])
+            for topic in paused:
+                task.sources[topic].paused = False
+
+    # ── commits ──
+
+    def _commit(self) -> None:
+        tasks = [task for task in self._running() if task.dirty]
+        if tasks:
+            try:
+                self._committer.commit(tasks, self._consumer)
+            except CommitLost as lost:
+                LOG.warning("commit lost, restoring the tasks: %s", lost)
+                self._recover()
+
+    def _recover(self) -> None:
+        """Go back to what is known to be committed, with a new producer that fences the old one."""
+        partitions = list(self._tasks)
+        self._renew_producer()
+        for partition in partitions:
+            self._consumer.pause(self._of(partition))
+            self._tasks.pop(partition).close()
+            self._start_task(partition)
+
+    # ── assignment ──
+
+    def _of(self, partition: int) -> list[TopicPartition]:
+        return [TopicPartition(topic, partition) for topic in self._subtopology.topics]
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        consumer.incremental_assign(partitions)
+        consumer.pause(partitions)
+        for assigned in partitions:
+            self._assigned.setdefault(assigned.partition, set()).add(assigned.topic)
+        for partition, held in self._assigned.items():
+            if held == set(self._subtopology.topics) and partition not in self._tasks:
+                self._start_task(partition)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._commit()
+        self._drop(partitions)
+        consumer.incremental_unassign(partitions)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # Someone else has them: nothing of ours may be committed any more.
+        self._drop(partitions)
+        consumer.incremental_unassign(partitions)
+
+    def _drop(self, partitions: list[TopicPartition]) -> None:
+        for dropped in partitions:
+            self._assigned.get(dropped.partition, set()).discard(dropped.topic)
+            task = self._tasks.pop(dropped.partition, None)
+            if task is not None:
+                task.close()
+
+    def _start_task(self, partition: int) -> None:
+        engine = Engine(
+            self._plan_json,
+            self._subtopology.name,
+            partition,
+            self._destinations,
+            max_record_bytes=self._settings.max_record_bytes,
+            max_ahead_ms=self._settings.max_ahead_ms,
+        )
+        store = RocksStore(self._place.folder / f"{self._subtopology.name}-{partition}")
+        self._tasks[partition] = Task(partition, engine, store, _now_ms())
+
+    def _restore_some(self) -> None:
+        """Bring the tasks that are not running a step nearer to it.
+
+        The group's offsets are read before the changelog: the answer waits for transactions that are still
+        being decided, so the changelog read afterwards has all that belongs to it.
+        """
+        for task in list(self._tasks.values()):
+            if task.state is TaskState.CREATED:
+                changelog = TopicPartition(self._changelog, task.partition)
+                offsets = self._committed(task.partition)
+                if offsets is not None:
+                    restore = Restore(self._admin, self._settings, changelog, self._changelog_id, task.store)
+                    task.begin_restore(offsets, restore)
+            if task.state is TaskState.RESTORING and task.restore_step():
+                for at in task.begin(self._settings.start):
+                    self._consumer.seek(at)
+                self._consumer.resume(self._of(task.partition))
+                LOG.info("task %d runs", task.partition)
+
+    def _committed(self, partition: int) -> dict[str, int] | None:
+        try:
+            answer = self._consumer.committed(self._of(partition), _COMMITTED_S)
+        except KafkaException as error:
+            cause: KafkaError = error.args[0]
+            if cause.retriable() or cause.code() == KafkaError._TIMED_OUT:  # noqa: SLF001
+                return None
+            raise
+        return {at.topic: at.offset for at in answer}
+
+    # ── the end ──
+
+    def _close(self) -> None:
+        """Commit what was done, leave the group, and let go of the files."""
+        self._commit()
+        self._consumer.close()
+        for task in self._tasks.values():
+            task.close()
+        self._tasks.clear()
+        self._formats.close()
+
+    def status(self) -> Status:
+        """Return how the worker is doing."""
+        tasks = (
+            TaskStatus(
+                partition=task.partition,
+                state=task.state,
+                watermark_ms=task.engine.watermark_ms,
+                waiting=task.engine.waiting,
+                stored=task.engine.stored,
+                counts=task.engine.counts,
+            )
+            for task in sorted(self._tasks.values(), key=lambda task: task.partition)
+        )
+        return Status(self._place.name, tuple(tasks))
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
