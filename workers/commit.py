@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from tocsin._engine import Commit
 from tocsin.workers.formats import Formats
-from tocsin.workers.kafka import COMMIT_TIMEOUT_S
+from tocsin.workers.kafka import COMMIT_TIMEOUT_S, is_fenced
 from tocsin.workers.store import Checkpoint
 from tocsin.workers.task import Task
 
@@ -39,7 +39,8 @@ class Committer:
 
         A crash before 5 leaves nothing; between 5 and 6 it leaves stores that lag behind their changelog, and
         the difference is replayed. Where 2 to 5 fail or their outcome is unknown, `CommitLost` is raised: the
-        producer must be replaced and the tasks restored.
+        producer must be replaced and the tasks restored. A producer that was fenced stays so: its error is
+        raised as it is.
         """
         taken = [(task, task.take()) for task in tasks]  # 1
         try:
@@ -55,6 +56,8 @@ class Committer:
             self._producer.send_offsets_to_transaction(offsets, metadata, COMMIT_TIMEOUT_S)  # 4
             self._producer.commit_transaction(COMMIT_TIMEOUT_S)  # 5
         except KafkaException as error:
+            if is_fenced(error.args[0]):
+                raise
             raise CommitLost(error.args[0].str()) from error
         for task, commit in taken:  # 6
             task.committed(commit, Checkpoint(self._changelog_id, self._offsets.pop(task.partition)))

@@ -21,6 +21,10 @@ class StateMismatch(WorkerError):
     """The state and the group's offsets tell different stories: someone changed one of them by hand."""
 
 
+class StateUnreadable(WorkerError):
+    """The state is of another version or damaged: run that version, or give the state up."""
+
+
 class Fenced(WorkerError):
     """Another worker has this one's place: let it go, or give this one an instance name of its own."""
 

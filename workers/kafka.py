@@ -82,6 +82,11 @@ def transactional_producer(settings: WorkerSettings, transactional_id: str) -> P
     return producer
 
 
+def is_fenced(error: KafkaError) -> bool:
+    """Tell whether an error means that another producer has taken this one's name."""
+    return error.code() in _FENCED
+
+
 def is_away(error: KafkaError) -> bool:
     """Tell whether an error means that no broker answers."""
     return error.code() in _AWAY
@@ -100,6 +105,9 @@ def sentence(error: KafkaError, brokers: str) -> str:
 def as_worker_error(error: KafkaException, brokers: str) -> WorkerError:
     """Return what a worker raises for an error of the client library."""
     cause: KafkaError = error.args[0]
-    if cause.code() in _FENCED:
-        return Fenced("Another worker runs under this one's instance name; this one stops.")
+    if is_fenced(cause):
+        return Fenced(
+            "This worker was fenced: another runs under its instance name, or it stood still so long that "
+            "its transaction timed out."
+        )
     return (BrokerAway if is_away(cause) else WorkerError)(sentence(cause, brokers))

@@ -32,11 +32,11 @@ class Restore:
         self._changelog = changelog
         self._brokers = settings.brokers
         self._consumer: Consumer | None = None
-        begin = _offset(admin, changelog, OffsetSpec.earliest(), settings.brokers)
-        self.end = _offset(admin, changelog, OffsetSpec.latest(), settings.brokers)
+        begin = offset_of(admin, changelog, OffsetSpec.earliest(), settings.brokers)
+        self.end = offset_of(admin, changelog, OffsetSpec.latest(), settings.brokers)
         self.position = self._first(begin)
-        self.start = self.position
-        self.records = 0
+        self.is_whole = self._store.checkpoint is None
+        """Whether all of the changelog is replayed, rather than what the store lacks."""
         if self.position < self.end:
             self._consumer = log_consumer(settings)
             self._consumer.assign([TopicPartition(changelog.topic, changelog.partition, self.position)])
@@ -69,7 +69,6 @@ class Restore:
             problem = message.error()
             if problem is None:
                 changes.append((message.key() or b"", message.value()))
-                self.records += 1
                 self.position = (message.offset() or 0) + 1
             elif problem.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 – its public spelling
                 self.position = max(self.position, message.offset() or 0)
@@ -94,7 +93,8 @@ def topic_id(admin: AdminClient, topic: str, brokers: str) -> str:
     return str(described.topic_id)
 
 
-def _offset(admin: AdminClient, partition: TopicPartition, spec: OffsetSpec, brokers: str) -> int:
+def offset_of(admin: AdminClient, partition: TopicPartition, spec: OffsetSpec, brokers: str) -> int:
+    """Return the first or last offset of a partition."""
     at = TopicPartition(partition.topic, partition.partition)
     try:
         result = admin.list_offsets({at: spec})[at].result(timeout=ANSWER_TIMEOUT_S)

@@ -114,9 +114,15 @@ class RocksStore:
 
     def entries(self) -> Iterator[Entry]:
         """Yield every entry."""
-        for key, value in cast("Iterator[Entry]", self._db.items()):
+        cursor = self._db.iter()
+        cursor.seek_to_first()
+        while cursor.valid():
+            key, value = cast("Entry", (cursor.key(), cursor.value()))
             if key != _CHECKPOINT_KEY:
                 yield key, value
+            cursor.next()
+        # A cursor ends at damage as it ends at the end; only its status tells them apart.
+        cursor.status()
 
     def wipe(self) -> None:
         """Forget everything."""

@@ -6,18 +6,16 @@ CREATED ────────► RESTORING ────────► RUNNIN
                       └───────────────────────────────────┘
 """
 
-import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
+from confluent_kafka import TopicPartition
 
 from tocsin._engine import Batch, Commit, Engine
-from tocsin.workers.errors import StateMismatch
+from tocsin.workers.errors import StateMismatch, StateUnreadable
 from tocsin.workers.restore import Restore
 from tocsin.workers.store import Checkpoint, Store
-
-LOG = logging.getLogger(__name__)
 
 _LOAD_ENTRIES = 50_000
 
@@ -47,6 +45,10 @@ class SourceClock:
     caught_up_to: int = -1
     """The offset at which the client reported the end of the partition."""
     paused: bool = False
+
+
+class LocalStateDamaged(Exception):
+    """The local copy cannot be read; the changelog has it all."""
 
 
 class Task:
@@ -80,6 +82,19 @@ class Task:
         if not self._restore.done:
             return False
         self._restore.close()
+        try:
+            self._load()
+        except Exception as error:
+            # The engine refuses what it does not understand, RocksDB what its checksums do not confirm.
+            if not self._restore.is_whole:
+                raise LocalStateDamaged(str(error)) from error
+            raise StateUnreadable(
+                f"The state of partition {self.partition} cannot be read: {error}. It was written by another "
+                "version, or is damaged; go back to that version, or reset the application."
+            ) from error
+        return True
+
+    def _load(self) -> None:
         chunk: list[tuple[bytes, bytes]] = []
         for entry in self.store.entries():
             chunk.append(entry)
@@ -87,35 +102,37 @@ class Task:
                 self.engine.load(chunk)
                 chunk = []
         self.engine.load(chunk)
-        return True
 
-    def begin(self, start: str) -> list[TopicPartition]:
-        """Start to run; return where to read from.
+    def begin(self, first: Callable[[str], int]) -> list[TopicPartition]:
+        """Start to run; return where to read from, which is `first` for a topic never read before.
 
         The state says where: it was committed in one transaction with the group's offsets, which must agree.
         """
-        resume, committed = self.engine.resume, self._offsets
-        if resume is None:
-            held = sorted(topic for topic, offset in committed.items() if offset >= 0)
-            if held:
-                raise StateMismatch(
-                    f"The group has read partition {self.partition} of {', '.join(held)} before, but the "
-                    "changelog has no state of it: one was deleted. Delete the other too to begin anew."
-                )
-        elif any(committed.get(topic, -1) != offset for topic, offset in resume.items()):
+        resume, committed = self.engine.resume or {}, self._offsets
+        if any(committed.get(topic, -1) != offset for topic, offset in resume.items()):
             raise StateMismatch(
                 f"The state of partition {self.partition} ends at {resume}, but the group's offsets are "
                 f"{committed}: one was changed by hand. Set the offsets back, or delete both to begin anew."
             )
+        unknown = [topic for topic in self.engine.topics if topic not in resume]
+        read_before = sorted(topic for topic in unknown if committed.get(topic, -1) >= 0)
+        if read_before:
+            raise StateMismatch(
+                f"The group has read partition {self.partition} of {', '.join(read_before)} before, but the "
+                "changelog has no state of it: one was deleted. Delete the other too to begin anew."
+            )
+        begun = {topic: first(topic) for topic in unknown}
+        for topic, offset in begun.items():
+            self.engine.start(topic, offset)
         self._enter(TaskState.RUNNING)
-        beginning = OFFSET_END if start == "latest" else OFFSET_BEGINNING
-        offsets = resume or dict.fromkeys(self.engine.topics, beginning)
+        offsets = begun | resume
         return [TopicPartition(topic, self.partition, offset) for topic, offset in offsets.items()]
 
     def feed(self, batch: Batch, now_ms: int) -> None:
         """Read a batch."""
-        self.sources[batch.topic].quiet_since_ms = now_ms
-        self.engine.feed(batch, now_ms)
+        if self.engine.feed(batch, now_ms):
+            # Only events count: a source that brings nothing but garbage is silent too.
+            self.sources[batch.topic].quiet_since_ms = now_ms
         self.dirty = True
 
     def run(self) -> None:

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from tocsin._engine import Batch, Engine
 from tocsin.topology.plan import Plan
 from tocsin.workers import kafka, place, topics
 from tocsin.workers.commit import CommitLost, Committer
-from tocsin.workers.errors import WorkerError
+from tocsin.workers.errors import StateMismatch, WorkerError
 from tocsin.workers.formats import Formats
-from tocsin.workers.restore import Restore, topic_id
+from tocsin.workers.restore import Restore, offset_of, topic_id
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.silence import Silence
 from tocsin.workers.store import RocksStore
-from tocsin.workers.task import Task, TaskState
+from tocsin.workers.task import LocalStateDamaged, Task, TaskState
 
 LOG = logging.getLogger(__name__)
 
@@ -64,6 +65,7 @@ class Worker:
         self._assigned: dict[int, set[str]] = {}
         self._stop = threading.Event()
         self._reported_ms = 0
+        self._mismatches: dict[int, str] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Work until `stop` is set; then commit, hand the partitions over, and return."""
@@ -73,6 +75,7 @@ class Worker:
             self._open()
             try:
                 self._loop()
+                self._commit()
             finally:
                 self._close()
         except KafkaException as error:
@@ -189,12 +192,10 @@ class Worker:
 
     def _recover(self) -> None:
         """Go back to what is known to be committed, with a new producer that fences the old one."""
-        partitions = list(self._tasks)
         self._renew_producer()
-        for partition in partitions:
-            self._consumer.pause(self._of(partition))
-            self._tasks.pop(partition).close()
-            self._start_task(partition)
+        for task in list(self._tasks.values()):
+            self._consumer.pause(self._of(task.partition))
+            self._restart(task)
 
     # ── assignment ──
 
@@ -252,11 +253,43 @@ class Worker:
                 if offsets is not None:
                     restore = Restore(self._admin, self._settings, changelog, self._changelog_id, task.store)
                     task.begin_restore(offsets, restore)
-            if task.state is TaskState.RESTORING and task.restore_step():
-                for at in task.begin(self._settings.start):
-                    self._consumer.seek(at)
-                self._consumer.resume(self._of(task.partition))
-                LOG.info("task %d runs", task.partition)
+            if task.state is TaskState.RESTORING and self._restored(task):
+                self._begin(task)
+
+    def _restored(self, task: Task) -> bool:
+        try:
+            return task.restore_step()
+        except LocalStateDamaged as error:
+            # Dealt with below: as long as the error lives, its trace holds the database open.
+            damage = str(error)
+        LOG.warning("task %d: local state discarded: %s", task.partition, damage)
+        task.store.wipe()
+        self._restart(task)
+        return False
+
+    def _begin(self, task: Task) -> None:
+        try:
+            places = task.begin(lambda topic: self._first(topic, task.partition))
+        except StateMismatch as mismatch:
+            # One that moves is the work of another worker that has our place, of which we shall be told soon.
+            if self._mismatches.get(task.partition) == str(mismatch):
+                raise
+            self._mismatches[task.partition] = str(mismatch)
+            self._restart(task)
+            return
+        self._mismatches.pop(task.partition, None)
+        for at in places:
+            self._consumer.seek(at)
+        self._consumer.resume(self._of(task.partition))
+        LOG.info("task %d runs", task.partition)
+
+    def _restart(self, task: Task) -> None:
+        task.close()
+        self._start_task(task.partition)
+
+    def _first(self, topic: str, partition: int) -> int:
+        spec = OffsetSpec.latest() if self._settings.start == "latest" else OffsetSpec.earliest()
+        return offset_of(self._admin, TopicPartition(topic, partition), spec, self._settings.brokers)
 
     def _committed(self, partition: int) -> dict[str, int] | None:
         try:
@@ -271,12 +304,11 @@ class Worker:
     # ── the end ──
 
     def _close(self) -> None:
-        """Commit what was done, leave the group, and let go of the files."""
-        self._commit()
-        self._consumer.close()
+        """Let go of the tasks, so that nothing more is committed, and leave the group."""
         for task in self._tasks.values():
             task.close()
         self._tasks.clear()
+        self._consumer.close()
         self._formats.close()
 
     def status(self) -> Status:

@@ -163,13 +163,15 @@ impl Detector {
             .ok_or_else(|| format!("topic {topic} is none of the task's sources"))
     }
 
-    /// Reads a batch: decodes, refuses what is bad or late, and lets the rest wait for its turn.
-    pub fn feed(&mut self, batch: &Batch, now_ms: i64) -> Result<(), String> {
+    /// Reads a batch: decodes, refuses what is bad or late, and lets the rest wait for its turn. Says how many events
+    /// were good and in time.
+    pub fn feed(&mut self, batch: &Batch, now_ms: i64) -> Result<usize, String> {
         let source = self.source_of(&batch.topic)?;
         if batch.partition != self.topics.partition() {
             return Err(format!("partition {} of {} is none of the task's", batch.partition, batch.topic));
         }
         let mut row = std::mem::take(&mut self.row);
+        let mut accepted = 0;
         for record in &batch.records {
             // What a predecessor accepted stays accepted, whatever the clock says now.
             let (first, now_ms) = match self.sources[source].read(record.offset) {
@@ -188,6 +190,7 @@ impl Detector {
                     }
                 }
                 Ok(Some(event)) => {
+                    accepted += 1;
                     self.sources[source].saw(event.time);
                     if self.graph.wants(&event) {
                         self.waiting.push(event);
@@ -202,7 +205,7 @@ impl Detector {
             }
         }
         self.row = row;
-        Ok(())
+        Ok(accepted)
     }
 
     fn reject(&mut self, batch: &Batch, record: &Record, (reason, message): Refusal) {
@@ -321,6 +324,14 @@ impl Detector {
             return Err((reason::BAD_TIME, message));
         }
         Ok(time)
+    }
+
+    /// Says where reading begins on a source the state knows nothing of.
+    pub fn start(&mut self, topic: &str, offset: i64) -> Result<(), String> {
+        let source = self.source_of(topic)?;
+        self.sources[source].read_to = offset;
+        self.sources[source].position = offset;
+        Ok(())
     }
 
     /// Says that nothing before `watermark` will come from a source, though it is silent.

@@ -250,10 +250,10 @@ impl Graph {
     }
 
     /// Gives an entry to the node it is of; false where the rules have none such any more.
-    pub fn load(&mut self, entry: &Entry, layouts: &[&Layout], names: &Names) -> Result<bool, Malformed> {
+    pub fn load(&mut self, entry: &Entry, layouts: &[&Layout], topics: &Topics) -> Result<bool, Malformed> {
         for &id in &self.patterns {
             if let Node::Pattern(pattern) = &mut self.nodes[id] {
-                if pattern.load(entry, layouts, names)? {
+                if pattern.load(entry, layouts, topics)? {
                     return Ok(true);
                 }
             }

@@ -230,8 +230,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads a batch; what the watermark releases is handled by `run`.
-    fn feed(&mut self, py: Python, batch: &Batch, now_ms: i64) -> PyResult<()> {
+    /// Says where reading begins on a source the state knows nothing of.
+    fn start(&mut self, topic: &str, offset: i64) -> PyResult<()> {
+        self.0.start(topic, offset).map_err(refuse)
+    }
+
+    /// Reads a batch and returns how many events were good and in time; what the watermark releases is handled by
+    /// `run`.
+    fn feed(&mut self, py: Python, batch: &Batch, now_ms: i64) -> PyResult<usize> {
         py.detach(|| self.0.feed(&batch.0, now_ms)).map_err(refuse)
     }
 

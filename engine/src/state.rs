@@ -14,6 +14,7 @@ use crate::avro::decode::Cursor;
 use crate::avro::encode;
 use crate::avro::Malformed;
 use crate::event::{Event, Layout, Range, Row, RowWriter, Slot, SlotKind, Value};
+use crate::identity::Topics;
 use crate::order::Refused;
 
 pub const VERSION: i64 = 1;
@@ -109,14 +110,17 @@ pub fn decode_event(
     type_id: u16,
     fields: &[(String, Slot)],
     layout: &Layout,
-    names: &Names,
+    topics: &Topics,
 ) -> Result<Event, Malformed> {
     let mut cursor = Cursor::new(value);
     version(&mut cursor)?;
     let (time, offset) = (cursor.long()?, cursor.long()?);
     let partition = i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))?;
+    if partition != topics.partition() {
+        return Err(Malformed::new("a stored event of a partition that is not the task's"));
+    }
     let topic = cursor.blob()?;
-    let source = names
+    let source = topics
         .iter()
         .position(|name| name.as_bytes() == topic)
         .ok_or_else(|| Malformed::new("a stored event of a topic the task does not read"))?;
@@ -238,8 +242,8 @@ mod tests {
 
     const NAMES: [&str; 2] = ["smoke", "temps"];
 
-    fn names() -> Vec<String> {
-        NAMES.map(str::to_owned).to_vec()
+    fn topics(names: &[&str], partition: i32) -> Topics {
+        Topics::new(names.iter().map(|name| (*name).to_owned()).collect(), partition)
     }
 
     fn fields(layout: &Layout) -> Vec<(String, Slot)> {
@@ -276,8 +280,9 @@ mod tests {
     fn an_event_comes_back_as_it_was() {
         let layout = layout();
         let (fields, event) = (fields(&layout), event(&layout));
-        let bytes = encode_event(&event, &fields, &names());
-        let back = decode_event(&bytes, 0, &fields, &layout, &names()).expect("it was just encoded");
+        let bytes = encode_event(&event, &fields, &topics(&NAMES, 7));
+        let back =
+            decode_event(&bytes, 0, &fields, &layout, &topics(&NAMES, 7)).expect("it was just encoded");
         assert!(back.order(&event).is_eq());
         assert_eq!(back.bytes(back.own_id), event.bytes(event.own_id));
         let values: Vec<Value> = layout.slots().map(|slot| back.value(slot)).collect();
@@ -295,8 +300,9 @@ mod tests {
     fn an_attribute_more_is_absent_and_one_less_is_passed_over() {
         let layout = layout();
         let all = fields(&layout);
-        let bytes = encode_event(&event(&layout), &all[1..4], &names());
-        let back = decode_event(&bytes, 0, &all[2..], &layout, &names()).expect("it was just encoded");
+        let bytes = encode_event(&event(&layout), &all[1..4], &topics(&NAMES, 7));
+        let back =
+            decode_event(&bytes, 0, &all[2..], &layout, &topics(&NAMES, 7)).expect("it was just encoded");
         let values: Vec<Value> = layout.slots().map(|slot| back.value(slot)).collect();
         let expected =
             [Value::Null, Value::Null, Value::Double(0.5), Value::Text("größer".as_bytes()), Value::Null];
@@ -307,20 +313,25 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let layout = layout();
         let all = fields(&layout);
-        let bytes = encode_event(&event(&layout), &all, &names());
+        let bytes = encode_event(&event(&layout), &all, &topics(&NAMES, 7));
         let swapped: Vec<_> =
             all.iter().zip(all.iter().rev()).map(|((name, _), (_, slot))| (name.clone(), *slot)).collect();
-        assert!(decode_event(&bytes, 0, &swapped, &layout, &names()).is_err());
-        assert!(decode_event(&bytes, 0, &all, &layout, &names()[..1]).is_err());
+        assert!(decode_event(&bytes, 0, &swapped, &layout, &topics(&NAMES, 7)).is_err());
+        assert!(decode_event(&bytes, 0, &all, &layout, &topics(&NAMES[..1], 7)).is_err());
+        assert!(decode_event(&bytes, 0, &all, &layout, &topics(&NAMES, 8)).is_err());
         for length in 0..bytes.len() {
-            assert!(decode_event(&bytes[..length], 0, &all, &layout, &names()).is_err(), "{length}");
+            assert!(
+                decode_event(&bytes[..length], 0, &all, &layout, &topics(&NAMES, 7)).is_err(),
+                "{length}"
+            );
         }
     }
 
     #[test]
     fn keys_sort_as_times_do() {
         let layout = layout();
-        let key = |time| entry_key(b"prefix", b"k", &Event { time, ..event(&layout) }, false, &names());
+        let key =
+            |time| entry_key(b"prefix", b"k", &Event { time, ..event(&layout) }, false, &topics(&NAMES, 7));
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.map(key).is_sorted());
         let entry = Entry { key: &key(1), value: &[] };

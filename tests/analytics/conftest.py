@@ -1,5 +1,6 @@
 """One Spark session for all tests, and what is needed to write complex events as a worker does."""
 
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import uuid4
@@ -24,8 +25,16 @@ LOCAL = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def handlers() -> list[object]:
+    """Who handled interrupts before there was a session, and after."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def spark(handlers: list[object]) -> Iterator[SparkSession]:
+    handlers.append(signal.getsignal(signal.SIGINT))
     running = session("local[2]", LOCAL)
+    handlers.append(signal.getsignal(signal.SIGINT))
     yield running
     running.stop()
 

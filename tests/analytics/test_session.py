@@ -1,6 +1,5 @@
 """What a session needs, and what it leaves alone."""
 
-import signal
 import subprocess
 import sys
 
@@ -11,9 +10,10 @@ from tocsin.analytics import session
 from tocsin.deploy import MissingTool
 
 
-def test_interrupts_stay_with_the_caller(spark: SparkSession) -> None:
+def test_interrupts_stay_with_the_caller(spark: SparkSession, handlers: list[object]) -> None:
     assert spark.sparkContext.master == "local[2]"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before, after = handlers
+    assert after is before
 
 
 def test_java_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

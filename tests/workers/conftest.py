@@ -58,6 +58,7 @@ class Application:
         self.file = folder / f"{name}.tocsin"
         self.file.write_text(self.text, encoding="utf-8")
         self.record: list[Published] = []
+        self._latest_ms = 0
         self.publisher = Publisher(services.bootstrap, services.registry_url, self.plan)
         self.topic = f"tocsin.{name}.Fire"
 
@@ -87,12 +88,17 @@ class Application:
             "TOCSIN_BROKERS": self.services.bootstrap,
             "TOCSIN_REGISTRY": self.services.registry_url,
         }
-        return subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        with (self.folder / f"{instance}.log").open("ab") as log:
+            return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    def said(self, instance: str) -> str:
+        """What a worker in a process of its own has printed."""
+        return (self.folder / f"{instance}.log").read_text(encoding="utf-8")
 
     def publish(self, area: str, value: float | None, time_ms: int | None = None) -> None:
-        at_ms = time_ms or int(time.time() * 1000)
+        """Publish at a time, or now, but after everything published so far."""
+        self._latest_ms = max(int(time.time() * 1000), self._latest_ms + 1)
+        at_ms = time_ms or self._latest_ms
 
         def delivered(at: Coordinates) -> None:
             self.record.append(Published(area, value, at_ms, at))

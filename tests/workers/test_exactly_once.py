@@ -1,9 +1,13 @@
 """Workers come and go; every complex event is there once."""
 
 import random
+import signal
 from collections.abc import Callable
 
+import pytest
+
 from tests.workers.conftest import Application, eventually, kill
+from tocsin.workers import Fenced
 
 MakeApp = Callable[..., Application]
 
@@ -63,16 +67,58 @@ def test_state_survives_a_restart_without_the_local_copy(make_app: MakeApp) -> N
         assert len(app.await_exact()) == 2
 
 
-def test_a_damaged_local_copy_is_discarded(make_app: MakeApp) -> None:
+@pytest.mark.parametrize("damaged", ["CURRENT", ".sst", ".log"])
+def test_a_damaged_local_copy_is_discarded(make_app: MakeApp, damaged: str) -> None:
     app = make_app(partitions=1)
     with app.worker():
-        app.publish("hall", 60.0)
-        app.publish("hall", None)
+        for number in range(200):
+            app.publish(f"room-{number}", 60.0)
+        app.publish("room-0", None)
         app.publisher.flush()
         app.await_exact()
-    folder = app.folder / "state" / app.plan.app / "one" / "local-0"
-    (folder / "CURRENT").write_text("no such manifest", encoding="utf-8")
+    files = [file for file in (app.folder / "state").rglob("local-0/*") if damaged in file.name]
+    assert files or damaged != "CURRENT"
+    for file in files:
+        content = file.read_bytes()
+        middle = len(content) // 2
+        file.write_bytes(content[:middle] + b"\xff" * 20 + content[middle + 20 :])
     with app.worker():
-        app.publish("hall", None)
+        for number in range(0, 200, 10):
+            app.publish(f"room-{number}", None)
         app.publisher.flush()
-        assert len(app.await_exact()) == 2
+        assert len(app.await_exact()) == 21
+
+
+def test_a_worker_that_stood_still_does_no_harm(make_app: MakeApp) -> None:
+    app, rng = make_app(), random.Random(5)
+    still, other = app.process("still"), app.process("other")
+    try:
+        app.publish_some(rng, 300)
+        eventually("fires", lambda: len(app.fires()) > 0)
+        app.publish_some(rng, 100)
+        still.send_signal(signal.SIGSTOP)
+        app.publish_some(rng, 100)
+        # All of it comes out though one stands still: the other has taken its partitions over.
+        app.await_exact()
+        still.send_signal(signal.SIGCONT)
+        app.publish_some(rng, 300)
+        app.await_exact()
+        assert still.poll() in {None, Fenced.exit_code}, app.said("still")
+    finally:
+        kill(still)
+        kill(other)
+
+
+def test_a_worker_that_begins_with_the_latest_stays_there(make_app: MakeApp) -> None:
+    app = make_app(partitions=1)
+    app.publish("hall", 60.0)
+    app.publish("hall", None)
+    app.publisher.flush()
+    app.record.clear()
+    for _ in range(2):
+        with app.worker(start="latest") as worker:
+            eventually("it to run", lambda running=worker: running.partitions() == {0})
+            app.publish("attic", 60.0)
+            app.publish("attic", None)
+            app.publisher.flush()
+            app.await_exact()

@@ -45,15 +45,30 @@ def test_a_wiped_store_is_empty(open_store: Open) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("damage", ["CURRENT", "MANIFEST", "sst"])
-def test_a_damaged_rocksdb_is_empty_rather_than_wrong(tmp_path: Path, damage: str) -> None:
-    folder = tmp_path / "store"
-    store = RocksStore(folder)
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    store = RocksStore(tmp_path / "store")
     store.apply([(bytes([n]), b"x" * 1000) for n in range(256)], Checkpoint("topic", 7))
     store.close()
-    for file in folder.iterdir():
-        if damage in file.name:
-            file.write_bytes(b"\xff" * 64)
-    again = RocksStore(folder)
-    assert again.checkpoint is None or len(list(again.entries())) == 256
-    again.close()
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("damaged", ["CURRENT", "MANIFEST"])
+def test_a_rocksdb_that_cannot_be_opened_is_empty(filled: Path, damaged: str) -> None:
+    for file in filled.glob(f"{damaged}*"):
+        file.write_bytes(b"\xff" * 64)
+    store = RocksStore(filled)
+    assert store.checkpoint is None
+    assert list(store.entries()) == []
+    store.close()
+
+
+def test_damage_inside_is_an_error_rather_than_an_early_end(filled: Path) -> None:
+    (table,) = filled.glob("*.sst")
+    content = table.read_bytes()
+    middle = len(content) // 2
+    table.write_bytes(content[:middle] + b"\xff" * 20 + content[middle + 20 :])
+    store = RocksStore(filled)
+    with pytest.raises(Exception, match="Corruption"):
+        list(store.entries())
+    store.close()

@@ -2,10 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::store::{own_key, push_key, Key, Store};
+use super::store::{Key, Probe, Store};
 use crate::avro::Malformed;
 use crate::event::{Event, Layout, Slot};
 use crate::expr::Expr;
+use crate::identity::Topics;
 use crate::plan::Select;
 use crate::state::{self, Change, Entry, Names};
 
@@ -56,8 +57,8 @@ impl PatternNode {
     /// Keeps `event` as a candidate for constituent `port` of later occurrences.
     pub fn keep(&mut self, port: usize, event: &Event) {
         let constituent = &mut self.constituents[port - 1];
-        if let Some(key) = own_key(event, &constituent.own_slots) {
-            constituent.store.insert(key, event);
+        if let Some(key) = Probe::new(constituent.own_slots.iter().map(|slot| event.value(*slot))) {
+            constituent.store.insert(key.bytes(), event);
         }
     }
 
@@ -74,7 +75,7 @@ impl PatternNode {
     }
 
     /// Takes an entry when it is of this node.
-    pub fn load(&mut self, entry: &Entry, layouts: &[&Layout], names: &Names) -> Result<bool, Malformed> {
+    pub fn load(&mut self, entry: &Entry, layouts: &[&Layout], topics: &Topics) -> Result<bool, Malformed> {
         if entry.key.len() < PREFIX || entry.key[..8] != self.fingerprint {
             return Ok(false);
         }
@@ -84,7 +85,7 @@ impl PatternNode {
         };
         let layout = layouts[constituent.type_id as usize];
         let event =
-            state::decode_event(entry.value, constituent.type_id, &constituent.fields, layout, names)?;
+            state::decode_event(entry.value, constituent.type_id, &constituent.fields, layout, topics)?;
         let key = Key::from_vec(state::stored_key(entry, PREFIX)?);
         Ok(constituent.store.load(entry, key, event))
     }
@@ -98,12 +99,9 @@ impl Constituent {
     /// The last event before constituent `from`, within the window, that the parameters and the condition accept.
     fn last<'a>(&'a self, bound: &mut Bound<'a>) -> Option<&'a Event> {
         let from = bound[self.from];
-        let mut key = Key::new();
-        if !self.probe.iter().all(|(other, slot)| push_key(&mut key, bound[*other].value(*slot))) {
-            return None;
-        }
+        let key = Probe::new(self.probe.iter().map(|(other, slot)| bound[*other].value(*slot)))?;
         let earliest = from.time.saturating_sub(self.within_ms);
-        for candidate in self.store.latest_first(&key) {
+        for candidate in self.store.latest_first(key.bytes()) {
             if candidate.time < earliest {
                 return None;
             }

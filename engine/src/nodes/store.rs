@@ -1,6 +1,6 @@
 //! Events a node keeps for later occurrences: by the values of the equality parameters, in order, until the horizon.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -23,7 +23,8 @@ struct Stored {
 
 #[derive(Default)]
 struct Cell {
-    events: VecDeque<Stored>,
+    /// In order. One is the most frequent number of them.
+    events: SmallVec<[Stored; 1]>,
     changed: bool,
 }
 
@@ -40,27 +41,43 @@ pub struct Store {
     deleted: Vec<Vec<u8>>,
 }
 
-/// Writes a value into a key; false where the value can equal nothing.
-pub fn push_key(key: &mut Key, value: Value) -> bool {
-    match value {
-        Value::Null => return false,
-        Value::Double(x) if x.is_nan() => return false,
-        Value::Boolean(b) => key.push(u8::from(b)),
-        Value::Long(n) => key.extend_from_slice(&n.to_le_bytes()),
-        // Adding zero makes the two zeros one.
-        Value::Double(x) => key.extend_from_slice(&(x + 0.0).to_bits().to_le_bytes()),
-        Value::Text(s) => {
-            key.extend_from_slice(&(s.len() as u32).to_le_bytes());
-            key.extend_from_slice(s);
-        }
-    }
-    true
+/// A key to look for: most have one parameter, a text, which is its own key.
+pub enum Probe<'a> {
+    Text(&'a [u8]),
+    Built(Key),
 }
 
-/// The key of a stored event by its own attributes.
-pub fn own_key(event: &Event, slots: &[Slot]) -> Option<Key> {
-    let mut key = Key::new();
-    slots.iter().all(|slot| push_key(&mut key, event.value(*slot))).then_some(key)
+impl<'a> Probe<'a> {
+    /// The key of some parameter values; nothing where one of them can equal nothing.
+    #[inline]
+    pub fn new(mut values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<Probe<'a>> {
+        let single = values.len() == 1;
+        let mut key = Key::new();
+        for value in &mut values {
+            match value {
+                Value::Null => return None,
+                Value::Double(x) if x.is_nan() => return None,
+                Value::Boolean(b) => key.push(u8::from(b)),
+                Value::Long(n) => key.extend_from_slice(&n.to_le_bytes()),
+                // Adding zero makes the two zeros one.
+                Value::Double(x) => key.extend_from_slice(&(x + 0.0).to_bits().to_le_bytes()),
+                Value::Text(s) if single => return Some(Probe::Text(s)),
+                Value::Text(s) => {
+                    key.extend_from_slice(&(s.len() as u32).to_le_bytes());
+                    key.extend_from_slice(s);
+                }
+            }
+        }
+        Some(Probe::Built(key))
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Probe::Text(s) => s,
+            Probe::Built(key) => key,
+        }
+    }
 }
 
 impl Store {
@@ -84,32 +101,35 @@ impl Store {
         time.saturating_add(self.horizon_ms).div_euclid(self.horizon_ms / SPANS + 1)
     }
 
-    pub fn insert(&mut self, key: Key, event: &Event) {
-        let Some(cell) = self.cells.get_mut(&key) else { return self.insert_first(key, event) };
+    pub fn insert(&mut self, key: &[u8], event: &Event) {
+        let Some(cell) = self.cells.get_mut(key) else { return self.insert_first(key, event) };
         if !cell.changed {
             cell.changed = true;
-            self.changed.push(key);
+            self.changed.push(key.into());
         }
-        match cell.events.back_mut() {
+        match cell.events.last_mut() {
             Some(last) if self.only_last => {
                 last.event.clone_from(event);
                 last.persisted = false;
             }
-            _ => cell.events.push_back(Stored { event: event.clone(), persisted: false }),
+            _ => cell.events.push(Stored { event: event.clone(), persisted: false }),
         }
     }
 
-    fn insert_first(&mut self, key: Key, event: &Event) {
+    fn insert_first(&mut self, key: &[u8], event: &Event) {
         let span = self.span(event.time);
-        self.expiry.entry(span).or_default().push(key.clone());
-        self.changed.push(key.clone());
-        let events = VecDeque::from([Stored { event: event.clone(), persisted: false }]);
-        self.cells.insert(key, Cell { events, changed: true });
+        self.expiry.entry(span).or_default().push(key.into());
+        self.changed.push(key.into());
+        let mut cell = Cell { changed: true, ..Cell::default() };
+        cell.events.push(Stored { event: event.clone(), persisted: false });
+        self.cells.insert(key.into(), cell);
     }
 
     /// The events of a key, latest first.
-    pub fn latest_first<'a>(&'a self, key: &Key) -> impl Iterator<Item = &'a Event> + 'a {
-        self.cells.get(key).into_iter().flat_map(|cell| cell.events.iter().rev().map(|stored| &stored.event))
+    #[inline]
+    pub fn latest_first<'a>(&'a self, key: &[u8]) -> impl Iterator<Item = &'a Event> + 'a {
+        let events = self.cells.get(key).map_or(&[][..], |cell| &cell.events);
+        events.iter().rev().map(|stored| &stored.event)
     }
 
     /// Forgets what no later event can reach: everything older than the horizon before `watermark`.
@@ -126,13 +146,11 @@ impl Store {
     fn expire_key(&mut self, key: Key, watermark: i64, names: &Names) {
         let oldest_needed = watermark.saturating_sub(self.horizon_ms);
         let Some(cell) = self.cells.get_mut(&key) else { return };
-        while cell.events.front().is_some_and(|stored| stored.event.time < oldest_needed) {
-            let stored = cell.events.pop_front().expect("a first event was seen");
-            if stored.persisted {
-                self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last, names));
-            }
+        let expired = cell.events.iter().take_while(|stored| stored.event.time < oldest_needed).count();
+        for stored in cell.events.drain(..expired).filter(|stored| stored.persisted) {
+            self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last, names));
         }
-        match cell.events.front().map(|stored| stored.event.time) {
+        match cell.events.first().map(|stored| stored.event.time) {
             Some(time) => {
                 let span = self.span(time);
                 self.expiry.entry(span).or_default().push(key);
