@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from workload import events, plan
+from workload import Mix, events, plan
 
 from tocsin._engine import Batch, Engine
 from tocsin.schemas import event_schema, single_object_prefix
@@ -26,7 +26,7 @@ class EngineFigures:
         return self.events / self.seconds
 
 
-def run(count: int) -> EngineFigures:
+def run(count: int, mix: Mix) -> EngineFigures:
     """Feed `count` events in batches as a worker would, and time the engine's share of it."""
     rules = plan()
     frames = {t.name: single_object_prefix(event_schema(t.to_dict(), rules.app)) for t in rules.types}
@@ -35,7 +35,7 @@ def run(count: int) -> EngineFigures:
     for event in rules.input_types:
         engine.add_schema(frames[event.name], event_schema(event.to_dict(), rules.app))
 
-    pairs = list(_batches(count, frames))
+    pairs = list(_batches(count, mix, frames))
     seconds, complex_events = 0.0, 0
     for pair in pairs:
         start = time.perf_counter()
@@ -47,12 +47,12 @@ def run(count: int) -> EngineFigures:
     return EngineFigures(count, complex_events, seconds, engine.stored)
 
 
-def _batches(count: int, frames: dict[str, bytes]) -> list[tuple[Batch, Batch]]:
+def _batches(count: int, mix: Mix, frames: dict[str, bytes]) -> list[tuple[Batch, Batch]]:
     temps: list[tuple[int, int, bytes | None, bytes | None, None]] = []
     smokes: list[tuple[int, int, bytes | None, bytes | None, None]] = []
     offsets = {True: 0, False: 0}
     pairs = []
-    for number, event in enumerate(events(count, 1_700_000_000_000), start=1):
+    for number, event in enumerate(events(count, 1_700_000_000_000, mix), start=1):
         name, to = ("Smoke", smokes) if event.is_smoke else ("Temp", temps)
         to.append((offsets[event.is_smoke], event.time_ms, event.key, frames[name] + event.value, None))
         offsets[event.is_smoke] += 1

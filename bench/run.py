@@ -4,6 +4,7 @@ import kernel
 import worker
 from rich.console import Console
 from rich.table import Table
+from workload import MIXES, Mix
 
 from tocsin.services import ServiceSet
 
@@ -12,22 +13,28 @@ ROUNDS = 3
 
 
 def main() -> None:
-    """Run all benchmarks and print a table."""
+    """Run all benchmarks and print a table for each mix of events."""
     console = Console()
-    table = Table("what", "events", "complex events", "M events/s", "in terms of the bare loop")
-    console.print("engine alone…")
-    alone = max((kernel.run(EVENTS) for _ in range(ROUNDS)), key=lambda figures: figures.rate)
-    found = f"{alone.complex_events:,}"
-    table.add_row("engine: decode, detect, encode", f"{EVENTS:,}", found, f"{alone.rate / 1e6:.2f}", "")
     with ServiceSet.start(progress=console.print) as services:
-        console.print("worker and bare loop on the broker…")
-        figures = worker.run(services.bootstrap, EVENTS)
-    bare = f"{figures.bare_rate / 1e6:.2f}"
-    table.add_row("consume and produce, nothing else", f"{EVENTS:,}", "", bare, "1.00")
-    table.add_row(
-        "worker, exactly once", f"{EVENTS:,}", "", f"{figures.worker_rate / 1e6:.2f}", f"{figures.ratio:.2f}"
-    )
-    console.print(table)
+        for mix in MIXES:
+            console.print(f"[bold]{mix.name}[/], {EVENTS:,} events…")
+            console.print(table(mix, services.bootstrap))
+
+
+def table(mix: Mix, brokers: str) -> Table:
+    """Run the benchmarks of one mix."""
+    alone = max((kernel.run(EVENTS, mix) for _ in range(ROUNDS)), key=lambda figures: figures.rate)
+    beside = worker.run(brokers, EVENTS, mix)
+    result = Table("", "M events/s", "M complex events/s", "bare loops")
+    detected = alone.complex_events / alone.events
+    for name, rate, share in (
+        ("engine alone, one thread: decode, detect, encode", alone.rate, detected),
+        ("bare loop on the broker: consume, produce", beside.bare_rate, 0),
+        ("worker on the broker, exactly once", beside.worker_rate, detected),
+    ):
+        ratio = rate / beside.bare_rate
+        result.add_row(name, f"{rate / 1e6:.2f}", f"{rate * share / 1e6:.2f}", f"{ratio:.2f}")
+    return result
 
 
 if __name__ == "__main__":

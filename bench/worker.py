@@ -8,14 +8,14 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from workload import events, plan
+from workload import Mix, events, plan
 
 from tocsin.schemas import event_schema, single_object_prefix
 from tocsin.workers import Status, Worker, WorkerSettings
 
 PARTITIONS = 4
 BATCH = 20_000
-DEADLINE_S = 300
+DEADLINE_S = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class WorkerFigures:
         return self.worker_rate / self.bare_rate
 
 
-def run(brokers: str, count: int) -> WorkerFigures:
+def run(brokers: str, count: int, mix: Mix) -> WorkerFigures:
     """Fill two topics, then pass them through the bare loop and through a worker."""
-    topics = ("bench-temps", "bench-smoke")
-    _create(brokers, [*topics, "bench-copy"])
-    _fill(brokers, topics, count)
-    bare_rate = count / _bare(brokers, topics, count)
-    worker_rate = count / _worker(brokers, topics, count)
+    app = f"bench-{mix.name.split(':')[0]}"
+    topics = (f"{app}-temps", f"{app}-smoke")
+    _create(brokers, [*topics, f"{app}-copy"])
+    _fill(brokers, topics, count, mix)
+    bare_rate = count / _bare(brokers, topics, f"{app}-copy", count)
+    worker_rate = count / _worker(brokers, app, topics, count)
     return WorkerFigures(count, bare_rate, worker_rate)
 
 
@@ -48,11 +49,11 @@ def _create(brokers: str, topics: list[str]) -> None:
         future.result(timeout=30)
 
 
-def _fill(brokers: str, topics: tuple[str, str], count: int) -> None:
+def _fill(brokers: str, topics: tuple[str, str], count: int, mix: Mix) -> None:
     rules = plan("bench", *topics)
     frames = [single_object_prefix(event_schema(t.to_dict(), rules.app)) for t in rules.input_types]
     producer = _producer(brokers)
-    for event in events(count, int(time.time() * 1000) - count):
+    for event in events(count, int(time.time() * 1000) - count, mix):
         value = frames[event.is_smoke] + event.value
         _produce(producer, topics[event.is_smoke], value, event.key, event.time_ms)
     producer.flush(DEADLINE_S)
@@ -81,7 +82,7 @@ def _produce(producer: Producer, topic: str, value: bytes, key: bytes, time_ms: 
             return
 
 
-def _bare(brokers: str, topics: tuple[str, str], count: int) -> float:
+def _bare(brokers: str, topics: tuple[str, str], copy: str, count: int) -> float:
     consumer = Consumer(
         {
             "bootstrap.servers": brokers,
@@ -97,7 +98,7 @@ def _bare(brokers: str, topics: tuple[str, str], count: int) -> float:
     while done < count:
         for message in messages:
             value, key = message.value() or b"", message.key() or b""
-            _produce(producer, "bench-copy", value, key, message.timestamp()[1])
+            _produce(producer, copy, value, key, message.timestamp()[1])
         done += len(messages)
         messages = consumer.consume(min(BATCH, max(count - done, 1)), 1.0) if done < count else []
     producer.flush(DEADLINE_S)
@@ -106,8 +107,8 @@ def _bare(brokers: str, topics: tuple[str, str], count: int) -> float:
     return seconds
 
 
-def _worker(brokers: str, topics: tuple[str, str], count: int) -> float:
-    rules = plan("bench", *topics)
+def _worker(brokers: str, app: str, topics: tuple[str, str], count: int) -> float:
+    rules = plan(app, *topics)
     stop = threading.Event()
     marks: list[float] = []
 
@@ -116,10 +117,11 @@ def _worker(brokers: str, topics: tuple[str, str], count: int) -> float:
         if read > 0 and not marks:
             marks.append(time.perf_counter())
             begun.append(read)
-        if read >= count:
+        if read >= count or time.perf_counter() > deadline:
             stop.set()
 
     begun: list[int] = []
+    deadline = time.perf_counter() + DEADLINE_S
     with tempfile.TemporaryDirectory() as folder:
         settings = WorkerSettings(
             brokers=brokers,
@@ -131,5 +133,6 @@ def _worker(brokers: str, topics: tuple[str, str], count: int) -> float:
         )
         Worker(rules, settings, watch).run(stop)  # ends with its last commit
         seconds = time.perf_counter() - marks[0]
+    assert time.perf_counter() < deadline, "the worker did not come to the end"
     # What was read when the clock was started is not counted.
     return seconds * count / (count - begun[0])

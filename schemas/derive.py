@@ -12,6 +12,9 @@ from tocsin.schemas.parsing import parse
 DETECTION = "detection"
 """Last field of every complex event; see `complex_event.avsc`."""
 
+EVENTS = "tocsin.events"
+"""Namespace of input events."""
+
 _AVRO_TYPES: dict[str, object] = {
     "boolean": "boolean",
     "int": "int",
@@ -39,9 +42,9 @@ def event_schema(type_: Mapping[str, Any], app: str) -> str:
                 "and provenance under that name."
             )
         fields.append({"name": DETECTION, "type": json.loads(load("complex_event"))})
-    schema = json.dumps(
-        {"type": "record", "name": type_["name"], "namespace": namespace(app), "fields": fields}
-    )
+    # Input events belong to no application: several may read a topic, and all must find its schema.
+    space = namespace(app) if type_["origin"] == "defined" else EVENTS
+    schema = json.dumps({"type": "record", "name": type_["name"], "namespace": space, "fields": fields})
     parse(schema)
     return schema
 

@@ -8,9 +8,7 @@ PLAN_FORMAT: Final[int]
 RawRecord: TypeAlias = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
 Output: TypeAlias = tuple[str, int, bytes, bytes, int]
 Entry: TypeAlias = tuple[bytes, bytes | None]
-Reject: TypeAlias = tuple[
-    str, str, str, int, int, int, int, bytes | None, bytes | None, list[tuple[str, bytes]]
-]
+Letter: TypeAlias = tuple[bool, bytes | None, bytes]
 
 @final
 class Batch:
@@ -31,7 +29,7 @@ class Commit:
     @property
     def state(self) -> list[Entry]: ...
     @property
-    def rejects(self) -> list[Reject]: ...
+    def letters(self) -> list[Letter]: ...
     @property
     def offsets(self) -> list[tuple[str, int]]: ...
 

@@ -66,11 +66,11 @@ class Committer:
     def _produce(self, task: Task, commit: Commit) -> None:
         for topic, partition, key, value, timestamp in commit.outputs:
             self._send(topic, value, key, partition, timestamp)
-        for reject in commit.rejects:
-            topic, letter = self._formats.letter(reject)
-            self._send(topic, letter, reject[7], 0, int(time.time() * 1000))
-        entries = commit.state
         now_ms = int(time.time() * 1000)
+        for late, record_key, body in commit.letters:
+            topic, letter = self._formats.letter(late=late, body=body)
+            self._send(topic, letter, record_key, 0, now_ms)
+        entries = commit.state
         for key, entry in entries[:-1]:
             self._send(self._changelog, entry, key, task.partition, now_ms)
         last_key, last_entry = entries[-1]

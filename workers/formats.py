@@ -2,16 +2,12 @@
 
 import logging
 import threading
-from typing import TYPE_CHECKING
 
 from tocsin import schemas
 from tocsin._engine import Batch, Engine
 from tocsin.schemas import Confluent, Registry, RegistryDown, RegistryMissing
 from tocsin.topology.plan import Plan
 from tocsin.workers.topics import Names
-
-if TYPE_CHECKING:
-    from tocsin._engine import Reject
 
 LOG = logging.getLogger(__name__)
 
@@ -28,12 +24,10 @@ class Formats:
             schemas.single_object_prefix(text): text
             for text in (schemas.event_schema(t.to_dict(), plan.app) for t in plan.input_types)
         }
-        names = Names(plan.app)
-        self._letter_topics = {"LATE": names.late}
-        self._dead_letters = names.dead_letters
+        self._names = Names(plan.app)
         self._letter_frames = {
             topic: self._frame(topic, schemas.load("dead_letter"))
-            for topic in (names.late, names.dead_letters)
+            for topic in (self._names.late, self._names.dead_letters)
         }
 
     def destinations(self, partitions: dict[str, int]) -> dict[str, tuple[str, bytes, int]]:
@@ -83,24 +77,10 @@ class Formats:
                 if stop.wait(_RETRY_S):
                     raise
 
-    def letter(self, reject: "Reject") -> tuple[str, bytes]:
-        """Return the topic and value of the letter for a record that was refused."""
-        reason, message, topic, partition, offset, timestamp, size, key, value, headers = reject
-        letter = {
-            "reason": reason,
-            "message": message,
-            "app": self._plan.app,
-            "topic": topic,
-            "partition": partition,
-            "offset": offset,
-            "timestamp": max(timestamp, 0),
-            "key": key,
-            "value": value,
-            "size": size,
-            "headers": dict(headers),
-        }
-        to = self._letter_topics.get(reason, self._dead_letters)
-        return to, self._letter_frames[to] + schemas.encode(schemas.load("dead_letter"), letter)
+    def letter(self, *, late: bool, body: bytes) -> tuple[str, bytes]:
+        """Return the topic and value of a letter."""
+        topic = self._names.late if late else self._names.dead_letters
+        return topic, self._letter_frames[topic] + body
 
     def close(self) -> None:
         """Close the connection to the registry."""

@@ -8,6 +8,7 @@ use crate::event::{Event, Layout, Row, RowWriter, Value};
 use crate::graph::{self, Destination, Graph, Unencodable};
 use crate::identity::Topics;
 use crate::json;
+use crate::letter::{Reason, Reject};
 use crate::nodes::define::Emitted;
 use crate::order::{Pass, Refused, Source, Waiting};
 use crate::plan::{EventType, Origin, Plan};
@@ -22,34 +23,9 @@ pub struct Limits {
     pub max_ahead_ms: i64,
 }
 
-/// Names of the reasons in the dead letter's schema.
-pub mod reason {
-    pub const UNDECODABLE: &str = "UNDECODABLE";
-    pub const UNKNOWN_SCHEMA: &str = "UNKNOWN_SCHEMA";
-    pub const SCHEMA_MISMATCH: &str = "SCHEMA_MISMATCH";
-    pub const TOO_LARGE: &str = "TOO_LARGE";
-    pub const BAD_TIME: &str = "BAD_TIME";
-    pub const LATE: &str = "LATE";
-    pub const NULL_VALUE: &str = "NULL_VALUE";
-    pub const NO_VALUE: &str = "NO_VALUE";
-}
-
-/// A record that was refused, or an occurrence that could not be written.
-pub struct Reject {
-    pub reason: &'static str,
-    pub message: String,
-    pub topic: String,
-    pub partition: i32,
-    pub offset: i64,
-    pub timestamp: i64,
-    pub size: usize,
-    pub key: Option<Vec<u8>>,
-    pub value: Option<Vec<u8>>,
-    pub headers: Vec<(String, Vec<u8>)>,
-}
-
 /// What a commit has to write.
 pub struct Changes<'a> {
+    pub app: &'a str,
     pub emitted: &'a Emitted,
     pub topics: &'a [String],
     pub rejects: &'a [Reject],
@@ -68,9 +44,10 @@ pub struct Counts {
     pub not_ours: u64,
 }
 
-type Refusal = (&'static str, String);
+type Refusal = (Reason, String);
 
 pub struct Detector {
+    app: String,
     types: Vec<(EventType, Layout)>,
     /// The topics the task reads.
     topics: Topics,
@@ -129,6 +106,7 @@ impl Detector {
         let waiting = Waiting::new(topics.len());
         let graph = Graph::build(plan, &sub.nodes, &types, destinations, &output_topics, partition)?;
         Ok(Detector {
+            app: plan.app.clone(),
             types,
             topics: Topics::new(topics, partition),
             output_topics,
@@ -186,7 +164,7 @@ impl Detector {
                     if first {
                         self.counts.late += 1;
                         let message = format!("{} ms behind what was released", self.released - event.time);
-                        self.reject(batch, record, (reason::LATE, message));
+                        self.reject(batch, record, (Reason::Late, message));
                     }
                 }
                 Ok(Some(event)) => {
@@ -211,7 +189,7 @@ impl Detector {
     fn reject(&mut self, batch: &Batch, record: &Record, (reason, message): Refusal) {
         let value = record.value.map(|span| batch.bytes(span));
         let size = value.map_or(0, <[u8]>::len);
-        let carried = value.filter(|_| reason != reason::TOO_LARGE).map(<[u8]>::to_vec);
+        let carried = value.filter(|_| reason != Reason::TooLarge).map(<[u8]>::to_vec);
         self.rejects.push(Reject {
             reason,
             message,
@@ -235,11 +213,11 @@ impl Detector {
         now_ms: i64,
         row: &mut Vec<u8>,
     ) -> Result<Option<Event>, Refusal> {
-        let value = record.value.ok_or_else(|| (reason::NULL_VALUE, "the record has no value".to_owned()))?;
+        let value = record.value.ok_or_else(|| (Reason::NullValue, "the record has no value".to_owned()))?;
         let value = batch.bytes(value);
         if value.len() > self.limits.max_record_bytes {
             let message = format!("{} bytes, the limit is {}", value.len(), self.limits.max_record_bytes);
-            return Err((reason::TOO_LARGE, message));
+            return Err((Reason::TooLarge, message));
         }
         let cloud_event = batch.cloud_event(record);
         let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
@@ -275,12 +253,12 @@ impl Detector {
         row: &mut Vec<u8>,
     ) -> Result<Option<usize>, Refusal> {
         let candidates = &self.carried[source];
-        let undecodable = |Malformed(message)| (reason::UNDECODABLE, message);
+        let undecodable = |Malformed(message)| (Reason::Undecodable, message);
         if let Some((reference, length)) = SchemaRef::read(value) {
             let reading = self
                 .writers
                 .reading(reference, source as u16, candidates, &self.types)
-                .map_err(|message| (reason::UNKNOWN_SCHEMA, message))?;
+                .map_err(|message| (Reason::UnknownSchema, message))?;
             return match reading {
                 Reading::As(type_id, decoder) => {
                     self.types[*type_id].1.start_row(row);
@@ -288,11 +266,11 @@ impl Detector {
                     Ok(Some(*type_id))
                 }
                 Reading::NotOurs => Ok(None),
-                Reading::Mismatch(message) => Err((reason::SCHEMA_MISMATCH, message.clone())),
+                Reading::Mismatch(message) => Err((Reason::SchemaMismatch, message.clone())),
             };
         }
         if value.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-            return Err((reason::UNDECODABLE, "neither Avro in a known framing nor a JSON object".into()));
+            return Err((Reason::Undecodable, "neither Avro in a known framing nor a JSON object".into()));
         }
         let kind = cloud_event.and_then(|ce| ce.kind).and_then(|kind| std::str::from_utf8(kind).ok());
         let type_id = match (candidates.as_slice(), kind) {
@@ -303,7 +281,7 @@ impl Detector {
             },
             (_, None) => {
                 let message = "the topic carries several event types, and the record does not say which it is (ce_type)";
-                return Err((reason::UNDECODABLE, message.into()));
+                return Err((Reason::Undecodable, message.into()));
             }
         };
         let (event_type, layout) = &self.types[type_id];
@@ -316,12 +294,12 @@ impl Detector {
         let (event_type, layout) = &self.types[event.type_id as usize];
         let time = match event_type.time.and_then(|field| layout.slot(field)).map(|slot| event.value(slot)) {
             Some(Value::Long(time)) => time,
-            Some(_) => return Err((reason::BAD_TIME, "the attribute that carries the time is null".into())),
+            Some(_) => return Err((Reason::BadTime, "the attribute that carries the time is null".into())),
             None => cloud_event.and_then(|ce| ce.time_ms).unwrap_or(event.time),
         };
         if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
             let message = format!("event time {time} is negative or too far ahead of the clock at {now_ms}");
-            return Err((reason::BAD_TIME, message));
+            return Err((Reason::BadTime, message));
         }
         Ok(time)
     }
@@ -388,6 +366,7 @@ impl Detector {
         state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
         self.counts.detected += self.emitted.records.len() as u64;
         Changes {
+            app: &self.app,
             emitted: &self.emitted,
             topics: &self.output_topics,
             rejects: &self.rejects,
@@ -449,7 +428,7 @@ impl Detector {
 /// The reject for an occurrence that `event` ended and that could not be written.
 fn unwritten(event: &Event, failure: Unencodable, topics: &[String]) -> Reject {
     Reject {
-        reason: reason::NO_VALUE,
+        reason: Reason::NoValue,
         message: failure.message,
         topic: topics[event.source as usize].clone(),
         partition: event.partition,

@@ -10,6 +10,7 @@ mod expr;
 mod graph;
 mod identity;
 mod json;
+mod letter;
 mod nodes;
 mod order;
 mod partition;

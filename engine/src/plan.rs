@@ -125,6 +125,7 @@ pub struct Subtopology {
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Plan {
+    pub app: String,
     pub types: Vec<EventType>,
     pub nodes: Vec<Node>,
     pub subtopologies: Vec<Subtopology>,

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::batch;
-use crate::detector::{Changes, Detector, Limits, Reject};
+use crate::detector::{Changes, Detector, Limits};
 use crate::graph::Destination;
+use crate::letter::Reason;
 use crate::plan::Plan;
 use crate::state::Entry;
 use crate::writers::SchemaRef;
@@ -122,7 +123,8 @@ pub struct Commit {
     outputs: Py<PyList>,
     /// Entries of state as (key, value); value is None for a deleted one. The last is the task's own.
     state: Py<PyList>,
-    rejects: Py<PyList>,
+    /// Letters for what took no part, as (whether it was late, key, value without a frame).
+    letters: Py<PyList>,
     /// Where to read on after this commit, as (topic, offset).
     offsets: Vec<(String, i64)>,
 }
@@ -143,11 +145,14 @@ impl Commit {
         let state = changes.state.iter().map(|change| {
             (PyBytes::new(py, &change.key), change.value.as_ref().map(|value| PyBytes::new(py, value)))
         });
-        let rejects = changes.rejects.iter().map(|r| reject(py, r));
+        let letters = changes.rejects.iter().map(|reject| {
+            let key = reject.key.as_ref().map(|key| PyBytes::new(py, key));
+            (reject.reason == Reason::Late, key, PyBytes::new(py, &reject.encode(changes.app)))
+        });
         Ok(Commit {
             outputs: PyList::new(py, outputs.collect::<PyResult<Vec<_>>>()?)?.unbind(),
             state: PyList::new(py, state.collect::<Vec<_>>())?.unbind(),
-            rejects: PyList::new(py, rejects.collect::<PyResult<Vec<_>>>()?)?.unbind(),
+            letters: PyList::new(py, letters.collect::<Vec<_>>())?.unbind(),
             offsets: changes
                 .progress
                 .sources
@@ -156,26 +161,6 @@ impl Commit {
                 .collect(),
         })
     }
-}
-
-/// (reason, message, topic, partition, offset, timestamp, size, key, value, headers)
-fn reject<'py>(py: Python<'py>, reject: &Reject) -> PyResult<Bound<'py, PyTuple>> {
-    let bytes = |value: &Option<Vec<u8>>| value.as_ref().map(|v| PyBytes::new(py, v));
-    let headers: Vec<_> =
-        reject.headers.iter().map(|(name, value)| (name, PyBytes::new(py, value))).collect();
-    (
-        reject.reason,
-        &reject.message,
-        &reject.topic,
-        reject.partition,
-        reject.offset,
-        reject.timestamp,
-        reject.size,
-        bytes(&reject.key),
-        bytes(&reject.value),
-        headers,
-    )
-        .into_pyobject(py)
 }
 
 /// The detector of one task.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tocsin._engine import Batch, Commit, Engine
-from tocsin.schemas import decode, encode, event_schema, single_object_prefix, split
+from tocsin.schemas import decode, encode, event_schema, load, single_object_prefix, split
 from tocsin.topology import Plan, compile_rules
 
 if TYPE_CHECKING:  # names of the stub only
@@ -43,6 +43,14 @@ class Rejected(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers
+
+
+def rejected(body: bytes) -> Rejected:
+    """Decode a letter of the engine."""
+    letter = decode(load("dead_letter"), body)
+    assert isinstance(letter, dict)
+    del letter["app"]
+    return Rejected(**letter | {"headers": sorted(letter["headers"].items())})
 
 
 class Detected(NamedTuple):
@@ -142,7 +150,7 @@ class Task:
             else:
                 self.state[key] = value
         self.outputs += commit.outputs
-        self.rejects += [Rejected(*reject) for reject in commit.rejects]
+        self.rejects += [rejected(body) for _, _, body in commit.letters]
         return commit
 
     def crash(self, entries: Sequence[tuple[bytes, bytes]] | None = None) -> dict[str, int]:

@@ -10,7 +10,7 @@ from tocsin._engine import Batch
 from tocsin.schemas import confluent_prefix, encode, single_object_prefix
 
 from .echo import TYPES, echo_rules, one_attribute, read, record_schema, refusal
-from .history import Record, Task, avro, engine_of, schema_of
+from .history import Record, Task, avro, engine_of, rejected, schema_of
 
 VALUES: dict[str, Any] = {
     "k": "key",
@@ -111,7 +111,8 @@ class TestFrames:
         assert refusal(reject) == ("UNKNOWN_SCHEMA", "nobody knows this schema")
         engine = engine_of(echo_rules())
         engine.feed(Batch.build("things", 0, [Record(0, 0, None, confluent_prefix(5))]), 0)
-        assert engine.take().rejects[0][:2] == ("UNKNOWN_SCHEMA", "the schema of the record is not known")
+        reject = rejected(engine.take().letters[0][2])
+        assert reject[:2] == ("UNKNOWN_SCHEMA", "the schema of the record is not known")
 
     @pytest.mark.parametrize("value", [b"", b"garbage", b"\0\0\0\1", b"\xc3\x01", b"[1]", b'"text"', b"\xff"])
     def test_neither_avro_nor_json(self, value: bytes) -> None:

@@ -90,7 +90,7 @@ def test_a_time_too_far_ahead_is_bad() -> None:
     task.feed("pings", [Record(0, 1000, b"a", PING, headers)])
     task.commit()
     assert task.reasons == [("BAD_TIME", 0)]
-    assert task.rejects[0].headers == headers
+    assert task.rejects[0].headers == sorted(headers)
 
 
 class TestSharedTopics:

@@ -65,4 +65,7 @@ def test_a_complex_event_cannot_have_an_attribute_named_detection() -> None:
 )
 def test_any_application_name_becomes_a_legal_namespace(app: str, expected: str) -> None:
     assert namespace(app) == expected
-    assert json.loads(event_schema(declared("input", area="string"), app))["namespace"] == expected
+    assert json.loads(event_schema(declared("defined", area="string"), app))["namespace"] == expected
+    assert event_schema(declared("input", area="string"), app) == event_schema(
+        declared("input", area="string"), "x"
+    )
