@@ -17,6 +17,12 @@ find_python() {
   return 1
 }
 
+# The engine's tests link against Python, which takes its development files.
+has_headers() {
+  "$(find_python || echo python3)" -c \
+    'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null
+}
+
 rust_packages() {
   # Debian 12 has a current Rust under these names, beside an old one under the usual names.
   if apt-cache show cargo-web >/dev/null 2>&1; then
@@ -30,12 +36,13 @@ missing=""
 has java || missing="$missing default-jre-headless"
 has mvn || missing="$missing maven"
 has cc || missing="$missing gcc libc6-dev"
-find_python >/dev/null || missing="$missing python3-venv python3-dev"
+find_python >/dev/null || missing="$missing python3-venv"
+has_headers || missing="$missing python3-dev"
 has cargo || missing="$missing cargo"
 
 if [ -n "$missing" ]; then
   if ! has apt-get || [ "$(id -u)" != 0 ]; then
-    echo "Install these first (the names are Debian's packages, cargo from 1.80 on):$missing." >&2
+    echo "Install these first (the names are Debian's packages, cargo from 1.85 on):$missing." >&2
     exit 2
   fi
   apt-get update -qq >&2

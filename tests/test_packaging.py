@@ -98,8 +98,9 @@ def test_compose_names_settings_and_files_that_exist(compose: dict[str, Any]) ->
     assert worker["environment"].keys() <= settings
     assert (ROOT / worker["build"]["context"] / worker["build"]["dockerfile"]).is_file()
     folder, mounted, _ = worker["volumes"][0].split(":")
-    command, rules = worker["command"]
+    command, rules, creating = worker["command"]
     assert command == "run"
+    assert creating == "--create-inputs"  # nobody else creates them there
     assert (ROOT / folder / Path(rules).relative_to(mounted)).is_file()
 
 

@@ -10,7 +10,7 @@
 //!
 //! Numbers are Avro longs, texts Avro bytes. Node fingerprints are random enough never to begin with `\0task`.
 
-use crate::avro::decode::Cursor;
+use crate::avro::cursor::Cursor;
 use crate::avro::encode;
 use crate::avro::Malformed;
 use crate::event::{Event, Layout, Range, Row, RowWriter, Slot, SlotKind, Value};

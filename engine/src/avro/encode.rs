@@ -60,7 +60,7 @@ pub fn as_blob(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::long;
-    use crate::avro::decode::Cursor;
+    use crate::avro::cursor::Cursor;
 
     #[test]
     fn numbers_of_every_length_come_back() {

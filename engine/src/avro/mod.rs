@@ -1,5 +1,6 @@
 //! Avro, as far as the hot path needs it: writers' schemas, decoding into rows, encoding of output.
 
+pub mod cursor;
 pub mod decode;
 pub mod encode;
 pub mod schema;
