@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.workers.conftest import Application
+from tests.workers.conftest import DEADLINE_S, Application, eventually
 from tocsin.topology import compile_rules
 from tocsin.workers import BrokerAway, StateMismatch, TopicsWrong, Worker, WorkerError
 
@@ -15,7 +15,14 @@ MakeApp = Callable[..., Application]
 
 
 def run(app: Application, **changes: object) -> None:
-    Worker(app.plan, app.settings(**changes)).run(threading.Event())
+    """Run a worker that is to fail; one that does not ends by itself."""
+    stop = threading.Event()
+    timer = threading.Timer(DEADLINE_S, stop.set)
+    timer.start()
+    try:
+        Worker(app.plan, app.settings(**changes)).run(stop)
+    finally:
+        timer.cancel()
 
 
 def test_a_missing_input_topic(make_app: MakeApp, unique: Callable[[str], str]) -> None:
@@ -62,8 +69,10 @@ def test_no_broker(make_app: MakeApp) -> None:
 
 def test_an_instance_that_runs_already(make_app: MakeApp) -> None:
     app = make_app()
-    with app.worker("one"), pytest.raises(WorkerError, match="runs as instance 'one'"):
-        run(app)
+    with app.worker("one") as one:
+        eventually("the first to run", lambda: bool(one.statuses))
+        with pytest.raises(WorkerError, match="runs as instance 'one'"):
+            run(app)
 
 
 def test_offsets_that_were_changed_by_hand(make_app: MakeApp, admin: AdminClient) -> None:
