@@ -43,6 +43,7 @@ class Engine:
         destinations: Mapping[str, tuple[str, bytes, int]],
         *,
         max_record_bytes: int = 1_048_576,
+        max_output_bytes: int = 5_242_880,
         max_ahead_ms: int = 3_600_000,
     ) -> Engine: ...
     @property

@@ -16,8 +16,8 @@ _DIGITS = 16
 
 
 def of_source(event: EventType, test: Term | None) -> str:
-    """Return the fingerprint of a source: of the attributes its state holds, and of what let them in."""
-    return _of_data([event.signature, test and test.to_list()])
+    """Return the fingerprint of a source: of where its state came from, what it holds, and what let it in."""
+    return _of_data([event.topic, event.signature, test and test.to_list()])
 
 
 def of_pattern(

@@ -17,9 +17,21 @@ CLIENT_LOG = logging.getLogger("tocsin.kafka")
 CLIENT_LOG.addHandler(logging.NullHandler())
 CLIENT_LOG.propagate = False
 
-_AWAY = frozenset(
-    {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE, KafkaError._TIMED_OUT}  # noqa: SLF001 – their public spelling
-)
+_AWAY = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE})  # noqa: SLF001 – their public spelling
+_PASSING = _AWAY | {
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+    KafkaError.STALE_MEMBER_EPOCH,
+}
+NOT_YET = frozenset({KafkaError._STATE, KafkaError._PREV_IN_PROGRESS, KafkaError._TIMED_OUT})  # noqa: SLF001
+"""What a seek answers before the client has begun to fetch a partition."""
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})  # noqa: SLF001
 
 
@@ -73,6 +85,7 @@ def transactional_producer(settings: WorkerSettings, transactional_id: str) -> P
             "queue.buffering.max.messages": 1_000_000,
             "queue.buffering.max.kbytes": 1_048_576,
             "partitioner": "murmur2_random",
+            "message.max.bytes": settings.max_output_bytes,
         }
     )
     try:
@@ -87,6 +100,11 @@ def is_fenced(error: KafkaError) -> bool:
     return error.code() in _FENCED
 
 
+def is_passing(error: KafkaError) -> bool:
+    """Tell whether an error may be gone when the same is asked again; the client marks few as such."""
+    return error.code() in _PASSING or error.retriable()
+
+
 def is_away(error: KafkaError) -> bool:
     """Tell whether an error means that no broker answers."""
     return error.code() in _AWAY
@@ -98,6 +116,10 @@ def sentence(error: KafkaError, brokers: str) -> str:
         return (
             f"No Kafka broker answers at {brokers}. Start one with `tocsin services up --detach`, or set "
             "TOCSIN_BROKERS to where yours is."
+        )
+    if error.code() == KafkaError._TIMED_OUT:  # noqa: SLF001
+        return (
+            f"Kafka at {brokers} did not answer in time. Is it up, and do its internal topics have leaders?"
         )
     return f"Kafka at {brokers} reports: {error.str()}."
 

@@ -4,7 +4,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tocsin.workers.errors import WorkerError
-from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error, log_consumer
+from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error, is_passing, log_consumer
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.store import Checkpoint, Store
 
@@ -30,10 +30,9 @@ class Restore:
         self._store = store
         self._topic_id = topic_id
         self._changelog = changelog
-        self._brokers = settings.brokers
         self._consumer: Consumer | None = None
-        begin = offset_of(admin, changelog, OffsetSpec.earliest(), settings.brokers)
-        self.end = offset_of(admin, changelog, OffsetSpec.latest(), settings.brokers)
+        begin = offset_of(admin, changelog, OffsetSpec.earliest())
+        self.end = offset_of(admin, changelog, OffsetSpec.latest())
         self.position = self._first(begin)
         self.is_whole = self._store.checkpoint is None
         """Whether all of the changelog is replayed, rather than what the store lacks."""
@@ -61,10 +60,7 @@ class Restore:
         if self._consumer is None:
             return
         changes: list[tuple[bytes, bytes | None]] = []
-        try:
-            messages = self._consumer.consume(_STEP_MESSAGES, _STEP_S)
-        except KafkaException as error:
-            raise as_worker_error(error, self._brokers) from error
+        messages = self._consumer.consume(_STEP_MESSAGES, _STEP_S)
         for message in messages:
             problem = message.error()
             if problem is None:
@@ -72,7 +68,7 @@ class Restore:
                 self.position = (message.offset() or 0) + 1
             elif problem.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 – its public spelling
                 self.position = max(self.position, message.offset() or 0)
-            elif not problem.retriable():
+            elif not is_passing(problem):
                 raise WorkerError(f"The changelog '{self._changelog.topic}' cannot be read: {problem.str()}.")
         if messages:
             self._store.apply(changes, Checkpoint(self._topic_id, self.position - 1))
@@ -87,17 +83,14 @@ class Restore:
 def topic_id(admin: AdminClient, topic: str, brokers: str) -> str:
     """Return the broker's id of a topic."""
     try:
-        described = admin.describe_topics(TopicCollection([topic]))[topic].result(timeout=ANSWER_TIMEOUT_S)
+        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_TIMEOUT_S)
+        described = asked[topic].result()
     except KafkaException as error:
         raise as_worker_error(error, brokers) from error
     return str(described.topic_id)
 
 
-def offset_of(admin: AdminClient, partition: TopicPartition, spec: OffsetSpec, brokers: str) -> int:
+def offset_of(admin: AdminClient, partition: TopicPartition, spec: OffsetSpec) -> int:
     """Return the first or last offset of a partition."""
     at = TopicPartition(partition.topic, partition.partition)
-    try:
-        result = admin.list_offsets({at: spec})[at].result(timeout=ANSWER_TIMEOUT_S)
-    except KafkaException as error:
-        raise as_worker_error(error, brokers) from error
-    return int(result.offset)
+    return int(admin.list_offsets({at: spec}, request_timeout=ANSWER_TIMEOUT_S)[at].result().offset)

@@ -28,12 +28,14 @@ class WorkerSettings:
     """Replication factor of created topics; -1 is the broker's default."""
     max_record_bytes: int = 1_048_576
     """A larger record becomes a dead letter."""
+    max_output_bytes: int = 5_242_880
+    """The largest record written: it must carry a letter for the largest record read, with room to spare."""
     max_ahead_ms: int = 3_600_000
     """An event time further ahead of the clock becomes a dead letter."""
     max_batch: int = 20_000
     """Messages taken from the client at once."""
     max_waiting: int = 500_000
     """Events of one task that may wait for the watermark before the sources that are ahead are paused."""
-    transaction_timeout_ms: int = 15_000
+    transaction_timeout_ms: int = 30_000
     report_interval_ms: int = 1_000
     """How often the status is reported to whoever asked for it."""

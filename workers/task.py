@@ -63,6 +63,7 @@ class Task:
         self._restore: Restore | None = None
         self._offsets: dict[str, int] = {}
         self.dirty = False
+        self.is_loaded = False
 
     def _enter(self, state: TaskState) -> None:
         assert state in _NEXT[self.state], f"a task cannot go from {self.state} to {state}"
@@ -92,6 +93,7 @@ class Task:
                 f"The state of partition {self.partition} cannot be read: {error}. It was written by another "
                 "version, or is damaged; go back to that version, or reset the application."
             ) from error
+        self.is_loaded = True
         return True
 
     def _load(self) -> None:
@@ -103,30 +105,38 @@ class Task:
                 chunk = []
         self.engine.load(chunk)
 
-    def begin(self, first: Callable[[str], int]) -> list[TopicPartition]:
-        """Start to run; return where to read from, which is `first` for a topic never read before.
+    def places(self, first: Callable[[str], int]) -> list[TopicPartition]:
+        """Return where to read from, which is `first` for a topic never read before.
 
         The state says where: it was committed in one transaction with the group's offsets, which must agree.
         """
         resume, committed = self.engine.resume or {}, self._offsets
-        if any(committed.get(topic, -1) != offset for topic, offset in resume.items()):
+        held = {topic: offset for topic, offset in committed.items() if offset >= 0}
+        if any(held.get(topic, offset) != offset for topic, offset in resume.items()):
             raise StateMismatch(
                 f"The state of partition {self.partition} ends at {resume}, but the group's offsets are "
                 f"{committed}: one was changed by hand. Set the offsets back, or delete both to begin anew."
             )
-        unknown = [topic for topic in self.engine.topics if topic not in resume]
-        read_before = sorted(topic for topic in unknown if committed.get(topic, -1) >= 0)
-        if read_before:
+        if held and not resume:
             raise StateMismatch(
-                f"The group has read partition {self.partition} of {', '.join(read_before)} before, but the "
-                "changelog has no state of it: one was deleted. Delete the other too to begin anew."
+                f"The group has read partition {self.partition} of {', '.join(sorted(held))} before, but the "
+                "changelog has no state of it: it was deleted. Delete the group too to begin anew."
             )
-        begun = {topic: first(topic) for topic in unknown}
+        # Where the group has no offset the state alone tells: brokers forget those of a group away for long.
+        begun = {
+            topic: held[topic] if topic in held else first(topic)
+            for topic in self.engine.topics
+            if topic not in resume
+        }
         for topic, offset in begun.items():
             self.engine.start(topic, offset)
+        # What was begun is committed even if nothing comes, or `latest` would be elsewhere after a restart.
+        self.dirty = bool(begun) or not resume.keys() <= held.keys()
+        return [TopicPartition(topic, self.partition, offset) for topic, offset in (begun | resume).items()]
+
+    def begin(self) -> None:
+        """Start to run: the client reads from where `places` said."""
         self._enter(TaskState.RUNNING)
-        offsets = begun | resume
-        return [TopicPartition(topic, self.partition, offset) for topic, offset in offsets.items()]
 
     def feed(self, batch: Batch, now_ms: int) -> None:
         """Read a batch."""
@@ -152,6 +162,8 @@ class Task:
 
     def close(self) -> None:
         """Let go of everything; what was not committed is forgotten."""
+        if self.state is TaskState.CLOSED:
+            return
         self._enter(TaskState.CLOSED)
         if self._restore is not None:
             self._restore.close()

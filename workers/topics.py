@@ -53,12 +53,13 @@ def prepare(
 
     names = Names(plan.app)
     changelog = names.changelog(subtopology.name)
+    size = {"max.message.bytes": str(settings.max_output_bytes)}
     own: dict[str, tuple[int, dict[str, str]]] = {
-        changelog: (tasks, _CHANGELOG),
-        names.dead_letters: (1, {}),
-        names.late: (1, {}),
+        changelog: (tasks, _CHANGELOG | size),
+        names.dead_letters: (1, size),
+        names.late: (1, size),
     }
-    own |= {defined.topic: (tasks, {}) for defined in plan.defined_types}
+    own |= {defined.topic: (tasks, size) for defined in plan.defined_types}
     absent = {topic: spec for topic, spec in own.items() if topic not in counts}
     if absent and not settings.create_topics:
         wanted = ", ".join(f"'{topic}' ({spec[0]} partitions)" for topic, spec in sorted(absent.items()))
@@ -90,9 +91,9 @@ def _missing_inputs(plan: Plan, missing: list[str], brokers: str) -> str:
         return f"'{topic}' (event {events})"
 
     listed = " and ".join(said(topic) for topic in missing)
-    verb = "does" if len(missing) == 1 else "do"
+    subject = f"topic {listed} does" if len(missing) == 1 else f"topics {listed} do"
     return (
-        f"The input topic {listed} {verb} not exist on {brokers}. Correct the name in the rules, create the "
+        f"The input {subject} not exist on {brokers}. Correct the name in the rules, create the "
         "topic, or let Tocsin create it with --create-inputs."
     )
 
@@ -115,9 +116,9 @@ def _create(
         NewTopic(name, num_partitions=count, replication_factor=settings.replication, config=config)
         for name, (count, config) in topics.items()
     ]
-    for name, future in admin.create_topics(new, operation_timeout=ANSWER_TIMEOUT_S).items():
+    for name, future in admin.create_topics(new, request_timeout=ANSWER_TIMEOUT_S).items():
         try:
-            future.result(timeout=2 * ANSWER_TIMEOUT_S)
+            future.result()
         except KafkaException as error:
             # Another worker of the application may have been faster.
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:

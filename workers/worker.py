@@ -163,21 +163,21 @@ class Worker:
             LOG.warning("kafka: %s", error.str())
 
     def _hold_back(self, task: Task) -> None:
-        """Pause the sources that are ahead of the slowest when too many of their events wait for it."""
-        limit = self._settings.max_waiting
-        waiting = task.engine.waiting
-        if waiting > limit:
-            watermarks = task.engine.source_watermarks_ms
-            slowest = min(watermarks.values())
-            ahead = [t for t, w in watermarks.items() if w > slowest and not task.sources[t].paused]
-            self._consumer.pause([TopicPartition(topic, task.partition) for topic in ahead])
-            for topic in ahead:
-                task.sources[topic].paused = True
-        elif waiting <= limit // 2:
-            paused = [topic for topic, source in task.sources.items() if source.paused]
-            self._consumer.resume([TopicPartition(topic, task.partition) for topic in paused])
-            for topic in paused:
-                task.sources[topic].paused = False
+        """Pause the sources that are ahead of the slowest when too many of their events wait for it.
+
+        The slowest itself always reads: only what it brings releases the others.
+        """
+        limit, waiting = self._settings.max_waiting, task.engine.waiting
+        watermarks = task.engine.source_watermarks_ms
+        slowest = min(watermarks.values())
+        for topic, source in task.sources.items():
+            at = TopicPartition(topic, task.partition)
+            if source.paused and (waiting <= limit // 2 or watermarks[topic] == slowest):
+                self._consumer.resume([at])
+                source.paused = False
+            elif not source.paused and waiting > limit and watermarks[topic] > slowest:
+                self._consumer.pause([at])
+                source.paused = True
 
     # ── commits ──
 
@@ -235,6 +235,7 @@ class Worker:
             partition,
             self._destinations,
             max_record_bytes=self._settings.max_record_bytes,
+            max_output_bytes=self._settings.max_output_bytes,
             max_ahead_ms=self._settings.max_ahead_ms,
         )
         store = RocksStore(self._place.folder / f"{self._subtopology.name}-{partition}")
@@ -247,14 +248,21 @@ class Worker:
         being decided, so the changelog read afterwards has all that belongs to it.
         """
         for task in list(self._tasks.values()):
-            if task.state is TaskState.CREATED:
-                changelog = TopicPartition(self._changelog, task.partition)
-                offsets = self._committed(task.partition)
-                if offsets is not None:
-                    restore = Restore(self._admin, self._settings, changelog, self._changelog_id, task.store)
-                    task.begin_restore(offsets, restore)
-            if task.state is TaskState.RESTORING and self._restored(task):
-                self._begin(task)
+            try:
+                self._bring_nearer(task)
+            except KafkaException as error:
+                if not kafka.is_passing(error.args[0]):
+                    raise
+                LOG.warning("task %d: %s; trying again", task.partition, error.args[0].str())
+
+    def _bring_nearer(self, task: Task) -> None:
+        if task.state is TaskState.CREATED:
+            changelog = TopicPartition(self._changelog, task.partition)
+            offsets = self._committed(task.partition)
+            restore = Restore(self._admin, self._settings, changelog, self._changelog_id, task.store)
+            task.begin_restore(offsets, restore)
+        if task.state is TaskState.RESTORING and (task.is_loaded or self._restored(task)):
+            self._begin(task)
 
     def _restored(self, task: Task) -> bool:
         try:
@@ -268,8 +276,9 @@ class Worker:
         return False
 
     def _begin(self, task: Task) -> None:
+        """Read on from where the state ends; where the client is not ready for that, try again next time."""
         try:
-            places = task.begin(lambda topic: self._first(topic, task.partition))
+            places = task.places(lambda topic: self._first(topic, task.partition))
         except StateMismatch as mismatch:
             # One that moves is the work of another worker that has our place, of which we shall be told soon.
             if self._mismatches.get(task.partition) == str(mismatch):
@@ -279,9 +288,34 @@ class Worker:
             return
         self._mismatches.pop(task.partition, None)
         for at in places:
-            self._consumer.seek(at)
+            self._check_range(at)
+            try:
+                self._consumer.seek(at)
+            except KafkaException as error:
+                if error.args[0].code() in kafka.NOT_YET:
+                    return
+                raise
+        task.begin()
         self._consumer.resume(self._of(task.partition))
         LOG.info("task %d runs", task.partition)
+
+    def _check_range(self, at: TopicPartition) -> None:
+        first, end = (
+            offset_of(self._admin, at, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        )
+        if at.offset > end:
+            raise StateMismatch(
+                f"Partition {at.partition} of topic '{at.topic}' ends at offset {end}, but was read up to "
+                f"{at.offset} before: the topic was made anew. Reset the application to begin anew too."
+            )
+        if at.offset < first:
+            LOG.warning(
+                "offsets %d to %d of topic %s, partition %d, are past their retention and were not read",
+                at.offset,
+                first - 1,
+                at.topic,
+                at.partition,
+            )
 
     def _restart(self, task: Task) -> None:
         task.close()
@@ -289,16 +323,13 @@ class Worker:
 
     def _first(self, topic: str, partition: int) -> int:
         spec = OffsetSpec.latest() if self._settings.start == "latest" else OffsetSpec.earliest()
-        return offset_of(self._admin, TopicPartition(topic, partition), spec, self._settings.brokers)
+        return offset_of(self._admin, TopicPartition(topic, partition), spec)
 
-    def _committed(self, partition: int) -> dict[str, int] | None:
-        try:
-            answer = self._consumer.committed(self._of(partition), _COMMITTED_S)
-        except KafkaException as error:
-            cause: KafkaError = error.args[0]
-            if cause.retriable() or cause.code() == KafkaError._TIMED_OUT:  # noqa: SLF001
-                return None
-            raise
+    def _committed(self, partition: int) -> dict[str, int]:
+        answer = self._consumer.committed(self._of(partition), _COMMITTED_S)
+        for at in answer:
+            if at.error is not None:
+                raise KafkaException(at.error)
         return {at.topic: at.offset for at in answer}
 
     # ── the end ──

@@ -75,6 +75,16 @@ impl Batch {
         &self.arena[span.at..span.at + span.len]
     }
 
+    /// Bytes of key, value and headers together.
+    #[inline]
+    pub fn size(&self, record: &Record) -> usize {
+        let plain = record.key.map_or(0, |span| span.len) + record.value.map_or(0, |span| span.len);
+        match record.headers {
+            None => plain,
+            Some(_) => plain + self.headers(record).iter().map(|(n, v)| n.len() + v.len()).sum::<usize>(),
+        }
+    }
+
     pub fn headers(&self, record: &Record) -> Headers<'_> {
         let list = record.headers.map(|index| self.headers[index as usize].as_slice()).unwrap_or_default();
         list.iter().map(|(name, span)| (name.as_str(), self.bytes(*span))).collect()

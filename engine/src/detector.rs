@@ -15,6 +15,9 @@ use crate::plan::{EventType, Origin, Plan};
 use crate::state::{self, Change, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
 use crate::writers::{pick, Reading, SchemaRef, Writers};
 
+/// The longest key that a letter for a record that is too large still carries.
+const MAX_BARE_KEY: usize = 4096;
+
 /// Limits a task puts on its input.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -188,8 +191,10 @@ impl Detector {
 
     fn reject(&mut self, batch: &Batch, record: &Record, (reason, message): Refusal) {
         let value = record.value.map(|span| batch.bytes(span));
-        let size = value.map_or(0, <[u8]>::len);
-        let carried = value.filter(|_| reason != Reason::TooLarge).map(<[u8]>::to_vec);
+        // A letter must not become too large itself.
+        let carried = reason != Reason::TooLarge;
+        let key = record.key.map(|span| batch.bytes(span)).filter(|key| carried || key.len() <= MAX_BARE_KEY);
+        let headers = if carried { batch.headers(record) } else { Vec::new() };
         self.rejects.push(Reject {
             reason,
             message,
@@ -197,10 +202,10 @@ impl Detector {
             partition: batch.partition,
             offset: record.offset,
             timestamp: record.timestamp,
-            size,
-            key: record.key.map(|span| batch.bytes(span).to_vec()),
-            value: carried,
-            headers: batch.headers(record).into_iter().map(|(n, v)| (n.to_owned(), v.to_vec())).collect(),
+            size: value.map_or(0, <[u8]>::len),
+            key: key.map(<[u8]>::to_vec),
+            value: value.filter(|_| carried).map(<[u8]>::to_vec),
+            headers: headers.into_iter().map(|(n, v)| (n.to_owned(), v.to_vec())).collect(),
         });
     }
 
@@ -213,12 +218,13 @@ impl Detector {
         now_ms: i64,
         row: &mut Vec<u8>,
     ) -> Result<Option<Event>, Refusal> {
-        let value = record.value.ok_or_else(|| (Reason::NullValue, "the record has no value".to_owned()))?;
-        let value = batch.bytes(value);
-        if value.len() > self.limits.max_record_bytes {
-            let message = format!("{} bytes, the limit is {}", value.len(), self.limits.max_record_bytes);
+        let size = batch.size(record);
+        if size > self.limits.max_record_bytes {
+            let message = format!("{size} bytes, the limit is {}", self.limits.max_record_bytes);
             return Err((Reason::TooLarge, message));
         }
+        let value = record.value.ok_or_else(|| (Reason::NullValue, "the record has no value".to_owned()))?;
+        let value = batch.bytes(value);
         let cloud_event = batch.cloud_event(record);
         let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
             return Ok(None);
@@ -404,7 +410,9 @@ impl Detector {
     /// Where to read each topic on, as the loaded state says; nothing where there was no state.
     pub fn resume(&self) -> Option<Vec<(String, i64)>> {
         let progress = self.loaded.as_ref()?;
-        Some(progress.sources.iter().map(|source| (source.topic.clone(), source.resume)).collect())
+        // The rules may have stopped to read a topic that the state still knows.
+        let read = progress.sources.iter().filter(|source| self.topics.contains(&source.topic));
+        Some(read.map(|source| (source.topic.clone(), source.resume)).collect())
     }
 
     pub fn source_watermarks(&self) -> Vec<(String, i64)> {

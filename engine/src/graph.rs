@@ -26,6 +26,7 @@ pub struct Destination {
     pub topic: String,
     pub frame: Vec<u8>,
     pub partitions: i32,
+    pub max_bytes: usize,
 }
 
 pub struct Graph {
@@ -388,6 +389,7 @@ impl Builder<'_> {
                 frame: destination.frame.clone(),
                 partitions: destination.partitions.max(1),
                 own_partition: self.own_partition.rem_euclid(destination.partitions.max(1)),
+                max_bytes: destination.max_bytes,
             },
         }))
     }

@@ -103,7 +103,8 @@ fn push_message(batch: &mut batch::Batch, message: &Bound<PyAny>) -> PyResult<()
     let key: Option<&Bound<PyBytes>> = if key.is_none() { None } else { Some(key.downcast()?) };
     let value: Option<&Bound<PyBytes>> = if value.is_none() { None } else { Some(value.downcast()?) };
     batch.push(offset, timestamp, key.map(|k| k.as_bytes()), value.map(|v| v.as_bytes()));
-    let headers = message.call_method0(intern!(py, "headers"))?;
+    // The client fails over a header whose name is not UTF-8; such a record counts as one without headers.
+    let Ok(headers) = message.call_method0(intern!(py, "headers")) else { return Ok(()) };
     if !headers.is_none() {
         let headers: Vec<(String, Option<Bound<PyBytes>>)> = headers.extract()?;
         let bytes = |value: &'_ Option<Bound<'_, PyBytes>>| {
@@ -171,19 +172,22 @@ pub struct Engine(Detector);
 impl Engine {
     /// `destinations`: complex event type → (topic, frame before the Avro bytes, partitions).
     #[new]
-    #[pyo3(signature = (plan, subtopology, partition, destinations, *, max_record_bytes=1_048_576, max_ahead_ms=3_600_000))]
+    #[pyo3(signature = (plan, subtopology, partition, destinations, *, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000))]
     fn new(
         plan: &str,
         subtopology: &str,
         partition: i32,
         destinations: HashMap<String, (String, Vec<u8>, i32)>,
         max_record_bytes: usize,
+        max_output_bytes: usize,
         max_ahead_ms: i64,
     ) -> PyResult<Engine> {
         let plan = Plan::parse(plan).map_err(refuse)?;
         let destinations = destinations
             .into_iter()
-            .map(|(name, (topic, frame, partitions))| (name, Destination { topic, frame, partitions }))
+            .map(|(name, (topic, frame, partitions))| {
+                (name, Destination { topic, frame, partitions, max_bytes: max_output_bytes })
+            })
             .collect();
         let limits = Limits { max_record_bytes, max_ahead_ms };
         Detector::new(&plan, subtopology, partition, &destinations, limits).map(Engine).map_err(refuse)

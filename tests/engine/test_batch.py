@@ -101,3 +101,13 @@ def test_what_is_no_message() -> None:
         split(Polled(cast("tuple[str, int, int]", (5, 0, 0))))
     with pytest.raises(TypeError):
         Batch.build("t", 0, [(0, 0, cast("bytes", "key"), b"", None)])
+
+
+def test_headers_the_client_cannot_read_do_not_stop_it() -> None:
+    class Unreadable(Polled):
+        def headers(self) -> list[tuple[str, bytes | None]] | None:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    batches, errors = split(Unreadable(("ticks", 0, 0)), Polled(("ticks", 0, 1)))
+    assert [len(batch) for batch in batches] == [2]
+    assert errors == []

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.workers.conftest import DEADLINE_S, Application, eventually
@@ -75,6 +76,23 @@ def test_an_instance_that_runs_already(make_app: MakeApp) -> None:
             run(app)
 
 
+def test_an_input_topic_that_was_made_anew(make_app: MakeApp, admin: AdminClient) -> None:
+    app = make_app(partitions=1)
+    with app.worker():
+        for _ in range(5):
+            app.publish("hall", 60.0)
+        app.publish("hall", None)
+        app.publisher.flush()
+        app.await_exact()
+    temps = app.plan.types[0].topic
+    admin.delete_topics([temps])[temps].result(timeout=30)
+    eventually("the topic to go", lambda: temps not in admin.list_topics(timeout=10).topics)
+    admin.create_topics([NewTopic(temps, num_partitions=1)])[temps].result(timeout=30)
+    eventually("the topic to come", lambda: temps in admin.list_topics(timeout=10).topics)
+    with pytest.raises(StateMismatch, match="the topic was made anew"), app.worker() as running:
+        running.join()
+
+
 def test_offsets_that_were_changed_by_hand(make_app: MakeApp, admin: AdminClient) -> None:
     app = make_app(partitions=1)
     with app.worker():
@@ -83,6 +101,9 @@ def test_offsets_that_were_changed_by_hand(make_app: MakeApp, admin: AdminClient
         app.publisher.flush()
         app.await_exact()
     group = f"tocsin.{app.plan.app}.local"
-    admin.delete_consumer_groups([group])[group].result(timeout=30)
+    moved = TopicPartition(app.plan.types[0].topic, 0, 0)
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, [moved])])[group].result(
+        timeout=30
+    )
     with pytest.raises(StateMismatch, match="one was changed by hand"), app.worker() as running:
         running.join()

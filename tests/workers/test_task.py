@@ -1,10 +1,14 @@
 """A task without a broker: what counts as silence, and what its life allows."""
 
+from pathlib import Path
+
 import pytest
+from confluent_kafka import TopicPartition
 
 from tocsin._engine import Batch, Engine
 from tocsin.schemas import event_schema, single_object_prefix
 from tocsin.topology import compile_rules
+from tocsin.workers import Worker, WorkerSettings
 from tocsin.workers.store import MemoryStore
 from tocsin.workers.task import Task, TaskState
 
@@ -46,5 +50,63 @@ def test_a_watermark_that_moves_over_nothing_needs_no_commit(task: Task) -> None
 
 def test_a_task_cannot_run_before_its_state_is_there(task: Task) -> None:
     with pytest.raises(AssertionError, match="cannot go from"):
-        task.begin(lambda _topic: 0)
+        task.begin()
     assert task.state is TaskState.CREATED
+
+
+def test_where_reading_began_is_committed_though_nothing_came(task: Task) -> None:
+    assert [(at.topic, at.offset) for at in task.places(lambda _topic: 17)] == [("temps", 17)]
+    assert task.dirty
+    assert task.take().offsets == [("temps", 17)]
+
+
+def test_a_topic_that_the_rules_no_longer_read_is_forgotten(task: Task) -> None:
+    two = compile_rules(
+        RULES + 'event Rain (area: string) on "rain" key area; define Wet from Rain(area = $a);', app="task"
+    )
+    destinations = {t.name: (t.topic, b"", 1) for t in two.defined_types}
+    before = Engine(two.to_json(), "local", 0, destinations)
+    for topic in before.topics:
+        before.start(topic, 5)
+    task.engine.load([(key, value) for key, value in before.take().state if value is not None])
+    assert task.engine.resume == {"temps": 5}
+
+
+class Consumer:
+    """Remembers what was paused."""
+
+    def __init__(self) -> None:
+        self.paused: set[str] = set()
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self.paused |= {at.topic for at in partitions}
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self.paused -= {at.topic for at in partitions}
+
+
+def test_the_slowest_source_is_never_held_back(tmp_path: Path) -> None:
+    rules = "".join(f'event {n} (k: string) on "{n}" key k; ' for n in "ABC")
+    rules += "define D (k: string) from A(k = $k) and last B(k = $k) within 1 s from A "
+    rules += "and last C(k = $k) within 1 s from A where k = $k;"
+    plan = compile_rules(rules, app="held")
+    engine = Engine(plan.to_json(), "local", 0, {"D": (plan.defined_types[0].topic, b"", 1)})
+    task = Task(0, engine, MemoryStore(), now_ms=0)
+    worker = Worker(plan, WorkerSettings(brokers="none", state_dir=tmp_path, max_waiting=4))
+    consumer = worker._consumer = Consumer()  # type: ignore[assignment]
+
+    def read(topic: str, *times: int) -> set[str]:
+        begin = read_to.get(topic, 0)
+        records = [(begin + n, time, b"k", b'{"k": "k"}', None) for n, time in enumerate(times)]
+        read_to[topic] = begin + len(times)
+        engine.feed(Batch.build(topic, 0, records), 10_000)
+        engine.run()
+        worker._hold_back(task)
+        return consumer.paused
+
+    read_to: dict[str, int] = {}
+    read("A", 61, 70, 80, 90, 100)
+    read("C", 60)
+    assert read("B", 50) == {"A", "C"}
+    # B has overtaken C, which is the slowest now: it must read, or nothing will ever be released.
+    assert "C" not in read("B", 75)

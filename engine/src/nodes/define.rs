@@ -45,6 +45,7 @@ pub struct Output {
     pub frame: Vec<u8>,
     pub partitions: i32,
     pub own_partition: i32,
+    pub max_bytes: usize,
 }
 
 /// Where one encoded record stands in `Emitted`.
@@ -72,7 +73,7 @@ pub fn rule_block(rule: &str, version: i32) -> Vec<u8> {
 }
 
 impl DefineNode {
-    /// Encodes the occurrence; an error names the attribute that has no value and must have one.
+    /// Encodes the occurrence; an error says why it cannot be written.
     pub fn emit(&self, bound: &Bound, topics: &Topics, out: &mut Emitted) -> Result<(), String> {
         let start = out.bytes.len();
         out.bytes.extend_from_slice(&self.output.frame);
@@ -90,6 +91,14 @@ impl DefineNode {
         let identity = identity(&self.fingerprint, bound, topics);
         self.encode_detection(bound, topics, &identity, &mut out.bytes);
         let (topic, end) = (self.output.topic, out.bytes.len());
+        if end - start > self.output.max_bytes {
+            out.bytes.truncate(start);
+            return Err(format!(
+                "{} would be a record of {} bytes, which is too large",
+                self.rule,
+                end - start
+            ));
+        }
         out.records.push(Record { topic, partition: to, timestamp: bound[0].time, identity, start, end });
         Ok(())
     }
