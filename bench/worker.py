@@ -38,7 +38,8 @@ def run(brokers: str, count: int, mix: Mix) -> WorkerFigures:
     topics = (f"{app}-temps", f"{app}-smoke")
     _create(brokers, [*topics, f"{app}-copy"])
     _fill(brokers, topics, count, mix)
-    bare_rate = count / _bare(brokers, topics, f"{app}-copy", count)
+    # The better of two: the first warms the broker up.
+    bare_rate = count / min(_bare(brokers, topics, f"{app}-copy", count) for _ in range(2))
     worker_rate = count / _worker(brokers, app, topics, count)
     return WorkerFigures(count, bare_rate, worker_rate)
 

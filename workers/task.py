@@ -1,9 +1,9 @@
 """A task: the detector of one partition, with its state.
 
-        assigned            replayed           revoked
-CREATED ────────► RESTORING ────────► RUNNING ────────► CLOSED
-                      │                                   ▲
-                      └───────────────────────────────────┘
+        assigned            replayed         positioned          revoked
+CREATED ────────► RESTORING ────────► LOADED ──────────► RUNNING ───────► CLOSED
+                      │                  │                                  ▲
+                      └──────────────────┴──────────────────────────────────┘
 """
 
 from collections.abc import Callable
@@ -25,13 +25,15 @@ class TaskState(Enum):
 
     CREATED = "created"
     RESTORING = "restoring"
+    LOADED = "loaded"
     RUNNING = "running"
     CLOSED = "closed"
 
 
 _NEXT = {
     TaskState.CREATED: {TaskState.RESTORING, TaskState.CLOSED},
-    TaskState.RESTORING: {TaskState.RUNNING, TaskState.CLOSED},
+    TaskState.RESTORING: {TaskState.LOADED, TaskState.CLOSED},
+    TaskState.LOADED: {TaskState.RUNNING, TaskState.CLOSED},
     TaskState.RUNNING: {TaskState.CLOSED},
     TaskState.CLOSED: set(),
 }
@@ -63,7 +65,6 @@ class Task:
         self._restore: Restore | None = None
         self._offsets: dict[str, int] = {}
         self.dirty = False
-        self.is_loaded = False
 
     def _enter(self, state: TaskState) -> None:
         assert state in _NEXT[self.state], f"a task cannot go from {self.state} to {state}"
@@ -75,13 +76,13 @@ class Task:
         self._offsets = offsets
         self._restore = restore
 
-    def restore_step(self) -> bool:
-        """Replay some more; return whether the state is complete and loaded."""
+    def restore_step(self) -> None:
+        """Replay some more; when that was all, load the state."""
         assert self._restore is not None
         if not self._restore.done:
             self._restore.step()
         if not self._restore.done:
-            return False
+            return
         self._restore.close()
         try:
             self._load()
@@ -93,8 +94,7 @@ class Task:
                 f"The state of partition {self.partition} cannot be read: {error}. It was written by another "
                 "version, or is damaged; go back to that version, or reset the application."
             ) from error
-        self.is_loaded = True
-        return True
+        self._enter(TaskState.LOADED)
 
     def _load(self) -> None:
         chunk: list[tuple[bytes, bytes]] = []

@@ -129,7 +129,7 @@ class Worker:
             self._on_status(self.status())
 
     def _patience_s(self, next_commit_ms: int) -> float:
-        if any(task.state is TaskState.RESTORING for task in self._tasks.values()):
+        if any(task.state is not TaskState.RUNNING for task in self._tasks.values()):
             return _RESTORING_POLL_S
         return min(max((next_commit_ms - _now_ms()) / 1000, 0.001), _MAX_POLL_S)
 
@@ -261,19 +261,22 @@ class Worker:
             offsets = self._committed(task.partition)
             restore = Restore(self._admin, self._settings, changelog, self._changelog_id, task.store)
             task.begin_restore(offsets, restore)
-        if task.state is TaskState.RESTORING and (task.is_loaded or self._restored(task)):
+        if task.state is TaskState.RESTORING:
+            self._restore_step(task)
+        if task.state is TaskState.LOADED:
             self._begin(task)
 
-    def _restored(self, task: Task) -> bool:
+    def _restore_step(self, task: Task) -> None:
         try:
-            return task.restore_step()
+            task.restore_step()
         except LocalStateDamaged as error:
             # Dealt with below: as long as the error lives, its trace holds the database open.
             damage = str(error)
+        else:
+            return
         LOG.warning("task %d: local state discarded: %s", task.partition, damage)
         task.store.wipe()
         self._restart(task)
-        return False
 
     def _begin(self, task: Task) -> None:
         """Read on from where the state ends; where the client is not ready for that, try again next time."""
