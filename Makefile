@@ -7,6 +7,12 @@ ENGINE := $(shell find engine -name target -prune -o -type f -print)
 FOLDERS := $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
 BENCHES := $(wildcard bench/*.py)
 
+# Cases of other engines' suites.
+VECTORS ?= ../shared/vectors
+
+# How many mutated rule files `make fuzz` tries.
+FUZZ ?= 100000
+
 COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-header --no-annotate
 
@@ -14,11 +20,11 @@ COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.
 export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lock clean tree
+.PHONY: help demo test lint vectors fuzz bench lock clean tree
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
-	  printf '  make %-6s %s\n' "$$name" "$$text"; done
+	  printf '  make %-7s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/built  ## broker, registry, two workers and a sensor feed; DEMO_SECONDS=20 makes it end by itself
 	@$(VENV)/bin/tocsin demo
@@ -36,8 +42,16 @@ lint: $(VENV)/built tree  ## ruff, mypy, rustfmt, clippy
 	cargo fmt --check --manifest-path engine/Cargo.toml
 	cargo clippy --quiet --locked --all-targets --manifest-path engine/Cargo.toml -- -D warnings
 
-bench: $(VENV)/built  ## events per second of the engine and of a worker on the real broker
-	$(PYTHON) bench/run.py
+vectors: $(VENV)/built  ## cases of other engines' suites, by source and family; VECTORS=FOLDER names the cases
+	@$(PYTHON) -m tests.vectors $(VECTORS)
+
+fuzz: $(VENV)/built  ## mutated rule files, which must get nothing but proper errors; FUZZ=n says how many
+	@$(PYTHON) -m tests.topology.fuzz $(FUZZ)
+
+bench: $(VENV)/built  ## the language, the engine alone, and a worker on the real broker
+	@$(PYTHON) bench/parsing.py
+	@$(PYTHON) bench/compiling.py
+	@$(PYTHON) bench/run.py
 
 lock: $(VENV)/deps  ## bring the locks in line with pyproject.toml and engine/Cargo.toml; UPGRADE=1 for newest versions
 	$(PYTHON) -m venv build/lock

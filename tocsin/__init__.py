@@ -1,6 +1,7 @@
 """Tocsin: complex event detection on Kafka, exact under distribution, failure and replay.
 
-What programs need is here; everything else is for those who work on Tocsin.
+What programs need is here, and in `tocsin.rules` what builds rules in Python; everything else is for those
+who work on Tocsin.
 """
 
 from importlib import import_module

@@ -3,6 +3,7 @@
 import re
 
 from tocsin.topology.errors import AppNameError, Report, Source
+from tocsin.topology.event_types import plan_type
 from tocsin.topology.model import Compilation
 from tocsin.topology.parsing import parse_program
 from tocsin.topology.passes import PASSES
@@ -29,8 +30,8 @@ def format_rules(text: str, filename: str = "<rules>") -> str:
     return str(parse(text, filename))
 
 
-def compile_rules(text: str, filename: str = "<rules>", *, app: str) -> Plan:
-    """Return the plan of a rule file; raise RuleErrors with every mistake in it.
+def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) -> Plan:
+    """Return the plan of a rule file, or of rules built in code; raise RuleErrors with every mistake in it.
 
     >>> plan = compile_rules('event Tick (id: long) on "ticks" key id; define Tock from Tick;', app="clock")
     >>> [event.topic for event in plan.defined_types]
@@ -39,14 +40,16 @@ def compile_rules(text: str, filename: str = "<rules>", *, app: str) -> Plan:
     if not _APP_NAME.fullmatch(app):
         message = f"{app!r} cannot name an application: use 1 to 100 letters, digits, `-`, `_` and `.`"
         raise AppNameError(message)
-    report = Report(Source(text, filename))
+    # What was built in code is read back from its text, so that mistakes have a place.
+    report = Report(Source(str(rules), filename))
     program = parse_program(report)
     compilation = Compilation(app, program, report, doubtful=set(program.broken))
     for run in PASSES:
         run(compilation)
     return Plan(
         app,
-        types=tuple(compilation.types.values()),
+        types=tuple(map(plan_type, compilation.types.values())),
         nodes=tuple(compilation.nodes),
         subtopologies=tuple(compilation.subtopologies),
+        enums=tuple(compilation.enums.values()),
     )

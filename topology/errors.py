@@ -65,7 +65,8 @@ class RuleErrors(TocsinError):
 
     def __init__(self, source: Source, diagnostics: Iterable[Diagnostic]) -> None:
         self.source = source
-        self.diagnostics = tuple(sorted(diagnostics, key=lambda d: d.span))
+        # What stands in a named expression is judged wherever that is used, and is still one mistake.
+        self.diagnostics = tuple(sorted(dict.fromkeys(diagnostics), key=lambda d: d.span))
         super().__init__(source, self.diagnostics)
 
     def __str__(self) -> str:

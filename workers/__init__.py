@@ -1,6 +1,13 @@
 """The runtime on Kafka: tasks with their state and changelog, transactions, and the worker that runs them."""
 
-from tocsin.workers.errors import BrokerAway, Fenced, StateMismatch, TopicsWrong, WorkerError
+from tocsin.workers.errors import (
+    BrokerAway,
+    Fenced,
+    NotRunnable,
+    StateMismatch,
+    TopicsWrong,
+    WorkerError,
+)
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.task import TaskState
 from tocsin.workers.worker import Status, TaskStatus, Worker
@@ -8,6 +15,7 @@ from tocsin.workers.worker import Status, TaskStatus, Worker
 __all__ = [
     "BrokerAway",
     "Fenced",
+    "NotRunnable",
     "StateMismatch",
     "Status",
     "TaskState",

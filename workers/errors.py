@@ -9,6 +9,10 @@ class WorkerError(TocsinError):
     exit_code = 2
 
 
+class NotRunnable(WorkerError):
+    """The rules need what workers cannot do yet: change them, or run a version that can."""
+
+
 class BrokerAway(WorkerError):
     """No broker answers: start it, or correct the address."""
 

@@ -16,6 +16,7 @@ from tocsin.workers.commit import CommitLost, Committer
 from tocsin.workers.errors import StateMismatch, WorkerError
 from tocsin.workers.formats import Formats
 from tocsin.workers.restore import Restore, offset_of, topic_id
+from tocsin.workers.runnable import sole_subtopology
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.silence import Silence
 from tocsin.workers.store import RocksStore
@@ -56,8 +57,7 @@ class Worker:
     ) -> None:
         self._plan = plan
         self._plan_json = plan.to_json()
-        # One sub-topology so far: rules that are not local are refused by the compiler.
-        self._subtopology = plan.subtopologies[0]
+        self._subtopology = sole_subtopology(plan)
         self._settings = settings
         self._on_status = on_status
         self._names = topics.Names(plan.app)

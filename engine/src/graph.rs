@@ -351,7 +351,7 @@ impl Builder<'_> {
     }
 
     fn define(&self, id: usize) -> Result<Node, String> {
-        let plan::Node::Define { input, type_id, rule, version, values, bindings, fingerprint } =
+        let plan::Node::Define { input, type_id, rule, version, roles, values, bindings, fingerprint } =
             &self.plan.nodes[id]
         else {
             unreachable!("called for define nodes only");
@@ -383,7 +383,7 @@ impl Builder<'_> {
             attributes: attributes?,
             bindings: bindings?,
             key: defined.key,
-            roles: self.roles(*input),
+            roles: self.roles(roles, *input),
             output: Output {
                 topic: topic as u32,
                 frame: destination.frame.clone(),
@@ -394,13 +394,10 @@ impl Builder<'_> {
         }))
     }
 
-    fn roles(&self, pattern: usize) -> Vec<Vec<u8>> {
-        let plan::Node::Pattern { terminator, constituents, .. } = &self.plan.nodes[pattern] else {
-            unreachable!("the plan was checked: a define reads a pattern");
-        };
-        let roles = std::iter::once(&terminator.role).chain(constituents.iter().map(|c| &c.role));
+    fn roles(&self, roles: &[String], pattern: usize) -> Vec<Vec<u8>> {
         let types = constituent_types(self.plan, pattern);
         roles
+            .iter()
             .zip(types)
             .map(|(role, id)| [encode::as_blob(role), encode::as_blob(&self.plan.types[id].name)].concat())
             .collect()

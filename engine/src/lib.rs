@@ -17,6 +17,7 @@ mod partition;
 mod plan;
 mod python;
 mod state;
+mod support;
 mod time;
 mod writers;
 

@@ -3,8 +3,10 @@
 
 use serde::Deserialize;
 
+use crate::support::refuse_unsupported;
+
 /// The plan format this engine understands; another one is refused.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What the engine's compact forms have room for.
 const MAX_TYPES: usize = u16::MAX as usize;
@@ -19,6 +21,8 @@ pub enum Type {
     Long,
     Float,
     Double,
+    /// Bytes are refused where a rule reads or writes them; types that none uses may have them.
+    #[serde(alias = "bytes")]
     String,
     Timestamp,
 }
@@ -55,7 +59,6 @@ pub type RawExpr = serde_json::Value;
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     pub node: usize,
-    pub role: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -74,7 +77,6 @@ pub struct Match {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Constituent {
     pub node: usize,
-    pub role: String,
     pub select: Select,
     pub within_ms: i64,
     pub from: usize,
@@ -110,6 +112,8 @@ pub enum Node {
         type_id: usize,
         rule: String,
         version: i32,
+        /// A name for the terminator and each constituent.
+        roles: Vec<String>,
         values: Vec<RawExpr>,
         bindings: Vec<Binding>,
         fingerprint: String,
@@ -145,7 +149,9 @@ impl Plan {
                 header.format
             ));
         }
-        let plan: Plan = serde_json::from_str(json).map_err(|e| format!("not a plan: {e}"))?;
+        let raw: serde_json::Value = serde_json::from_str(json).map_err(|e| format!("not a plan: {e}"))?;
+        refuse_unsupported(&raw)?;
+        let plan: Plan = serde_json::from_value(raw).map_err(|e| format!("not a plan: {e}"))?;
         plan.check()?;
         Ok(plan)
     }
@@ -198,11 +204,11 @@ impl Plan {
                 }
                 Ok(())
             }
-            Node::Define { input, type_id, values, fingerprint, .. } => {
-                ensure(
-                    *input < id && matches!(self.nodes[*input], Node::Pattern { .. }),
-                    "a define's input",
-                )?;
+            Node::Define { input, type_id, values, roles, fingerprint, .. } => {
+                let Some(Node::Pattern { constituents, .. }) = self.nodes[..id].get(*input) else {
+                    return ensure(false, "a define's input");
+                };
+                ensure(roles.len() == constituents.len() + 1, "the number of a define's roles")?;
                 let defined = self.types.get(*type_id).ok_or("a define's type does not exist")?;
                 ensure(values.len() == defined.fields.len(), "the number of a define's values")?;
                 ensure(fingerprint.len() == 16, "a fingerprint")

@@ -193,6 +193,12 @@ impl Engine {
         Detector::new(&plan, subtopology, partition, &destinations, limits).map(Engine).map_err(refuse)
     }
 
+    /// Refuses a plan that the engine does not understand, or of which it cannot run something yet.
+    #[staticmethod]
+    fn check(plan: &str) -> PyResult<()> {
+        Plan::parse(plan).map(drop).map_err(refuse)
+    }
+
     /// The topics the task reads.
     #[getter]
     fn topics(&self) -> Vec<String> {

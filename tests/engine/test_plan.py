@@ -40,7 +40,7 @@ def test_the_topics_are_those_of_the_subtopology(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", "5", '{"format": 1}', '{"format": "1"}', '{"format": -1}']
+    "text", ["", "{", "[]", "{}", "5", '{"format": 2}', '{"format": "2"}', '{"format": -1}']
 )
 def test_what_is_no_plan(text: str) -> None:
     with pytest.raises(ValueError, match="not a plan"):
@@ -48,8 +48,8 @@ def test_what_is_no_plan(text: str) -> None:
 
 
 def test_a_plan_of_another_format(plan: Plan) -> None:
-    with pytest.raises(ValueError, match="the plan has format 2, this engine understands format 1: upgrade"):
-        Engine(json.dumps({**plan, "format": 2}), "local", 0, TO)
+    with pytest.raises(ValueError, match="the plan has format 3, this engine understands format 2: upgrade"):
+        Engine(json.dumps({**plan, "format": 3}), "local", 0, TO)
 
 
 def test_a_subtopology_that_is_not_there(plan: Plan) -> None:
@@ -111,7 +111,8 @@ Change = Callable[[Plan], object]
         (lambda p: p["subtopologies"][0]["nodes"].append(9), "a node of a sub-topology is out of range"),
         (lambda p: p["subtopologies"][0]["nodes"].remove(0), "a pattern reads another sub-topology"),
         (lambda p: p["subtopologies"][0]["nodes"].remove(2), "a define reads another sub-topology"),
-        (lambda p: p["nodes"][0].update(kind="join"), "not a plan: unknown variant `join`"),
+        (lambda p: define(p)["roles"].pop(), "the number of a define's roles is out of range"),
+        (lambda p: p["nodes"][0].pop("type"), "not a plan: missing field `type`"),
     ],
 )
 def test_a_plan_that_contradicts_itself(plan: Plan, change: Change, message: str) -> None:
@@ -122,7 +123,8 @@ def test_a_plan_that_contradicts_itself(plan: Plan, change: Change, message: str
 
 def test_a_condition_may_not_look_ahead(plan: Plan) -> None:
     first = pattern(plan)["constituents"][0]
-    second = {**first, "role": "u", "where": None, "match": []}
+    second = {**first, "where": None, "match": []}
+    define(plan)["roles"].append("u")
     first["where"] = ["eq", "double", ["field", 2, 1], ["field", 1, 1]]
     pattern(plan)["constituents"].append(second)
     with pytest.raises(ValueError, match="an expression this engine does not understand"):
@@ -134,3 +136,46 @@ def test_an_expression_that_is_too_deep(plan: Plan) -> None:
     nested = '["not", "boolean", ' * 10_000 + '["const", "boolean", true]' + "]" * 10_000
     with pytest.raises(ValueError, match="recursion limit exceeded"):
         Engine(json.dumps(plan).replace('"deep"', nested), "local", 0, TO)
+
+
+@pytest.mark.parametrize(
+    ("rules_text", "construct"),
+    [
+        ("define A from B ; C within 1 h;", "the operator `;`"),
+        ("define A from B and C within 1 h;", "the operator `and`"),
+        ("define A from match B then (C within 1 h) ;", "`match`"),
+        ("define A from Timer(hour = 9);", "timers"),
+        ("define A from B(k = $k) as b and each C(k = $k) within 1 h from b;", "`each` selections"),
+        ("define A from B(k = $k) as b and 2 last C(k = $k) within 1 h from b;", "`k last`"),
+        ("define A from B as b and last C before b;", "constituents without a bound"),
+        ("define A from B(k = $k) as b and not C(k = $k) within 1 h from b;", "`not`"),
+        ("define A from B(k = $k) as b and $n = count(C(k = $k)) within 1 h from b;", "aggregates"),
+        (
+            "define A from B(k = $k) as b and last C(k = $k) as c within 1 h from b consuming c;",
+            "`consuming`",
+        ),
+        ("define A from B at most 3 per 1 h;", r"`at most` \(A\)"),
+        ('define A from B if k = "x";', r"`if` \(A\)"),
+        ("define A from B; define Z from A;", r"rules that use defined events \(A\)"),
+        ("define A from D;", r"`extends` \(D\)"),
+        ("define A from E;", r"the clause `id` \(E\)"),
+        ("define A from F;", r"attributes of enums \(F.s\)"),
+        ("define A from G;", r"operations \(G\)"),
+        ('rule R on B do call "a:b";', r"rules with actions \(R\)"),
+        ("rule R when fact H as h then retract h;", "`when`"),
+    ],
+)
+def test_what_the_engine_cannot_run_yet_is_named(rules_text: str, construct: str) -> None:
+    declared = """
+    enum S { ON, OFF };
+    event B (k: string) on "b" key k;
+    event C (k: string) on "c" key k;
+    event P (k: string) on "p" key k;
+    event D extends P on "d";
+    event E (k: string) on "e" key k id k;
+    event F (k: string, s: S) on "f" key k;
+    operation G (k: string) on "g" key k;
+    fact H (k: string) key k;
+    """
+    with pytest.raises(ValueError, match=f"this engine cannot run {construct} yet"):
+        Engine.check(rules(declared + rules_text).to_json())

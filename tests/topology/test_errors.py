@@ -31,7 +31,7 @@ def test_machine_form() -> None:
                 "column": 1,
                 "end_line": 3,
                 "end_column": 5,
-                "message": "expected `event` or `define`, found `evnt`",
+                "message": "expected a declaration, found `evnt`",
                 "hint": "did you mean `event`?",
             },
         ],

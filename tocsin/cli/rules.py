@@ -76,5 +76,6 @@ def _events(plan: Plan) -> Table:
 def _rules(plan: Plan) -> Table:
     table = Table("rule", "runs", "looks back", "state", box=None, header_style="dim")
     for rule in plan.summary():
-        table.add_row(rule.name, rule.kind, f"{rule.horizon_ms / 1000:g} s", rule.state)
+        back = "no bound" if rule.horizon_ms is None else f"{rule.horizon_ms / 1000:g} s"
+        table.add_row(rule.name, rule.kind, back, rule.state)
     return table

@@ -1,131 +1,74 @@
-"""Declarations: events and definitions, and the recovery from one mistake to the next."""
+"""Declarations: events, facts, enumerations, definitions and rules."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
-from typing import TypeVar
-
-from tocsin.topology.errors import Report, Span
-from tocsin.topology.parsing.comments import attach
-from tocsin.topology.parsing.cursor import Cursor, ParseError
+from tocsin.topology.errors import Span, suggest
+from tocsin.topology.parsing.clauses import EventClauses, RuleClauses, read_clauses
+from tocsin.topology.parsing.cursor import Cursor
+from tocsin.topology.parsing.events import parse_event
 from tocsin.topology.parsing.expressions import parse_expression
-from tocsin.topology.parsing.patterns import parse_pattern
-from tocsin.topology.tokens import Kind, tokenize
+from tocsin.topology.parsing.rules import parse_actions, parse_when
+from tocsin.topology.parsing.sources import parse_source
+from tocsin.topology.parsing.words import OPENERS
 from tocsin.topology.tree import (
-    Assignment,
     Attribute,
     Declaration,
     Define,
-    Duration,
+    Enumeration,
     Event,
+    EventKind,
+    Fact,
     Name,
-    Program,
-    Topic,
+    Named,
+    Priorities,
+    Rule,
 )
 
-T = TypeVar("T")
-
-_OPENERS = ("event", "define")
-_CLAUSES = ("on", "key", "time", "lateness", "idle")
-
-
-def parse_program(report: Report) -> Program:
-    """Read a whole file; every declaration that cannot be read is reported and left out."""
-    tokens, comments = tokenize(report)
-    lexical = [diagnostic.span.start for diagnostic in report.diagnostics]
-    cursor = Cursor(tokens, report.source)
-    declarations: list[Declaration] = []
-    broken: set[str] = set()
-    while not cursor.ended:
-        start = cursor.token.span
-        try:
-            declarations.append(_declaration(cursor, broken))
-        except ParseError as error:
-            found = error.diagnostic
-            # A mistake inside a token has been reported already, and is the likely cause of this one.
-            if bisect_left(lexical, start.start) == bisect_right(lexical, found.span.end):
-                report.error(found.message, found.span, found.hint)
-            _recover(cursor, start)
-    commented, rest = attach(declarations, comments, report.source)
-    return Program(commented, frozenset(broken), rest)
+_WHAT = {
+    "event": "the name of an event",
+    "operation": "the name of an operation",
+    "unit": "the name of a unit of work",
+    "enum": "the name of an enumeration",
+    "fact": "the name of a fact",
+    "define": "the name of the event to define",
+    "rule": "the name of a rule",
+}
 
 
-def _recover(cursor: Cursor, start: Span) -> None:
-    """Go behind the next `;`, or to a line that opens a declaration."""
-    if cursor.token.span == start:
-        cursor.advance()
-    elif cursor.previous.text == ";":
-        return
-    while not cursor.ended and not (cursor.at(*_OPENERS) and cursor.starts_line()):
-        if cursor.advance().text == ";":
-            return
-
-
-def _declaration(cursor: Cursor, broken: set[str]) -> Declaration:
+def parse_declaration(cursor: Cursor, broken: set[str]) -> Declaration:
+    """Read one declaration; while it is not read to its end, its name is among the broken ones."""
     start = cursor.token.span
-    if cursor.accept("event"):
-        name = cursor.name("the name of an event")
-        broken.add(name.text)
-        declared: Declaration = _event(cursor, name, start)
-    else:
-        cursor.expect("define", "event")
-        name = cursor.name("the name of the event to define")
-        broken.add(name.text)
-        declared = _define(cursor, name, start)
+    if not cursor.at(*OPENERS):
+        raise cursor.unexpected("a declaration", suggest(cursor.token.text, OPENERS, "it starts with one of"))
+    word = cursor.advance().text
+    if word == "priorities":
+        return _priorities(cursor, start)
+    name = cursor.name(_WHAT[word])
+    broken.add(name.text)
+    declared = _named_declaration(cursor, word, name, start)
     broken.discard(name.text)
     return declared
 
 
-class _Clauses:
-    """The clauses behind an event's attributes, in any order, each at most once."""
-
-    def __init__(self) -> None:
-        self.topic: Topic | None = None
-        self.key: Name | None = None
-        self.time: Name | None = None
-        self.lateness: Duration | None = None
-        self.idle: Duration | None = None
-
-    def read(self, cursor: Cursor) -> bool:
-        """Read one clause, if one is next."""
-        if cursor.accept("on"):
-            self.topic = _once(cursor, "on", self.topic, _topic)
-        elif cursor.accept("key"):
-            self.key = _once(cursor, "key", self.key, lambda c: c.attribute_name("the key's attribute"))
-        elif cursor.accept("time"):
-            self.time = _once(cursor, "time", self.time, lambda c: c.attribute_name("the time's attribute"))
-        elif cursor.accept("lateness"):
-            self.lateness = _once(cursor, "lateness", self.lateness, lambda c: c.duration("a duration"))
-        elif cursor.accept("idle"):
-            self.idle = _once(cursor, "idle", self.idle, lambda c: c.duration("a duration"))
-        else:
-            return False
-        return True
+def _named_declaration(cursor: Cursor, word: str, name: Name, start: Span) -> Declaration:
+    match word:
+        case "enum":
+            return _enumeration(cursor, name, start)
+        case "fact":
+            return _fact(cursor, name, start)
+        case "define":
+            return _define(cursor, name, start)
+        case "rule":
+            return _rule(cursor, name, start)
+        case "event" if cursor.accept("="):
+            return _named(cursor, name, start)
+        case _:
+            return _event(cursor, EventKind(word), name, start)
 
 
-def _once(cursor: Cursor, clause: str, given: T | None, read: Callable[[Cursor], T]) -> T:
-    if given is not None:
-        raise ParseError(f"`{clause}` is given twice", cursor.previous.span, "leave one of them out")
-    return read(cursor)
-
-
-def _topic(cursor: Cursor) -> Topic:
-    token = cursor.token
-    if token.kind is not Kind.STRING:
-        raise cursor.unexpected("a topic in double quotes", hint='write `on "temps"`')
-    cursor.advance()
-    return Topic(str(token.value), token.span)
-
-
-def _event(cursor: Cursor, name: Name, start: Span) -> Event:
+def _event(cursor: Cursor, kind: EventKind, name: Name, start: Span) -> Event:
+    parent = cursor.name("the name of an event") if cursor.accept("extends") else None
     attributes = _attributes(cursor)
-    clauses = _Clauses()
-    while clauses.read(cursor):
-        pass
-    cursor.expect(";", *(() if cursor.ended or cursor.at(*_OPENERS) else _CLAUSES))
-    if clauses.topic is None:
-        raise ParseError(
-            f"event {name} has no topic", name.span, 'say where it comes from, like `on "temps"`'
-        )
+    clauses = EventClauses()
+    read_clauses(cursor, f"an {kind}" if kind is not EventKind.UNIT else "a unit", clauses.of_event)
     return Event(
         name,
         attributes,
@@ -134,46 +77,107 @@ def _event(cursor: Cursor, name: Name, start: Span) -> Event:
         clauses.time,
         clauses.lateness,
         clauses.idle,
+        kind,
+        parent,
+        clauses.id,
+        clauses.start,
+        clauses.unit,
         cursor.since(start),
     )
 
 
+def _named(cursor: Cursor, name: Name, start: Span) -> Named:
+    cursor.begin_source()
+    expr = parse_event(cursor)
+    cursor.expect(";", *(() if cursor.ended or cursor.at(*OPENERS) else ("within", "and", "or")))
+    return Named(name, expr, cursor.since(start))
+
+
+def _enumeration(cursor: Cursor, name: Name, start: Span) -> Enumeration:
+    cursor.expect("{", hint=f"list its symbols: `enum {name} {{ ON, OFF }}`")
+    symbols = cursor.several(lambda c: c.attribute_name("the name of a symbol"))
+    cursor.expect("}", ",")
+    cursor.expect(";")
+    return Enumeration(name, symbols, cursor.since(start))
+
+
+def _fact(cursor: Cursor, name: Name, start: Span) -> Fact:
+    attributes = _attributes(cursor)
+    clauses = EventClauses()
+    read_clauses(cursor, "a fact", clauses.of_fact)
+    return Fact(name, attributes, clauses.key, clauses.topic, cursor.since(start))
+
+
+def _priorities(cursor: Cursor, start: Span) -> Priorities:
+    names = cursor.several(lambda c: c.attribute_name("the name of a class"))
+    cursor.expect(";", ",")
+    return Priorities(names, cursor.since(start))
+
+
 def _define(cursor: Cursor, name: Name, start: Span) -> Define:
-    attributes = _attributes(cursor) if cursor.at("(") else ()
+    attributes = _attributes(cursor)
     cursor.expect("from")
-    pattern = parse_pattern(cursor)
-    assignments: list[Assignment] = []
-    if cursor.accept("where"):
-        assignments.append(_assignment(cursor))
-        while cursor.accept(","):
-            assignments.append(_assignment(cursor))
-        cursor.expect(";", ",")
-    else:
-        cursor.expect(";", "and", "where")
-    return Define(name, attributes, pattern, tuple(assignments), cursor.since(start))
+    source = parse_source(cursor)
+    clauses = RuleClauses()
+    read_clauses(cursor, "a definition", clauses.of_define)
+    return Define(
+        name,
+        attributes,
+        source,
+        clauses.assignments,
+        clauses.condition,
+        clauses.consuming,
+        clauses.detection,
+        clauses.rate,
+        clauses.unbounded,
+        cursor.since(start),
+    )
+
+
+def _rule(cursor: Cursor, name: Name, start: Span) -> Rule:
+    opened = cursor.choose("on", "when")
+    trigger = parse_source(cursor) if opened == "on" else parse_when(cursor)
+    clauses = RuleClauses()
+    given = []
+    if cursor.accept("if"):
+        clauses.condition = parse_expression(cursor)
+        given.append("if")
+    closing = "do" if opened == "on" else "then"
+    mixed = "`on` goes with `do`, `when` with `then`" if cursor.at("do", "then") else None
+    cursor.expect(closing, hint=mixed or f"say what happens, like `{closing} publish …`")
+    actions = parse_actions(cursor)
+    read_clauses(cursor, "a rule", clauses.of_rule, *given)
+    return Rule(
+        name,
+        trigger,
+        actions,
+        clauses.condition,
+        clauses.consuming,
+        clauses.detection,
+        clauses.rate,
+        clauses.unbounded,
+        clauses.coupling,
+        clauses.priority,
+        clauses.mode,
+        clauses.inactive,
+        cursor.since(start),
+    )
 
 
 def _attributes(cursor: Cursor) -> tuple[Attribute, ...]:
-    cursor.expect("(")
-    attributes: list[Attribute] = []
-    if not cursor.at(")"):
-        attributes.append(_attribute(cursor))
-        while cursor.accept(","):
-            attributes.append(_attribute(cursor))
+    if not cursor.accept("("):
+        return ()
+    attributes = () if cursor.at(")") else cursor.several(_attribute)
     cursor.expect(")", ",")
-    return tuple(attributes)
+    return attributes
 
 
 def _attribute(cursor: Cursor) -> Attribute:
     name = cursor.attribute_name("the name of an attribute")
     cursor.expect(":", hint=f"an attribute has a type, like `{name}: string`")
     scalar = cursor.attribute_name("a type")
+    many = cursor.accept("[") is not None
+    if many:
+        cursor.expect("]")
     optional = cursor.accept("?") is not None
-    return Attribute(name, scalar, optional, cursor.since(name.span))
-
-
-def _assignment(cursor: Cursor) -> Assignment:
-    name = cursor.attribute_name("an attribute of the event to define")
-    cursor.expect("=", hint=f"give it a value, like `{name} = …`")
-    value = parse_expression(cursor)
-    return Assignment(name, value, cursor.since(name.span))
+    return Attribute(name, scalar, optional, many, cursor.since(name.span))

@@ -1,57 +1,203 @@
-"""Patterns: a terminator, and the constituents it asks for."""
+"""What a pattern asks for beside its terminator: selections, bounds, negations, aggregates, conditions."""
 
+from tocsin.topology.errors import Span
 from tocsin.topology.parsing.cursor import Cursor, ParseError
-from tocsin.topology.parsing.expressions import parse_expression
+from tocsin.topology.parsing.expressions import NOT, parse_expression
+from tocsin.topology.parsing.occurrences import parse_constituent
+from tocsin.topology.parsing.words import SELECTIONS, UNITS
 from tocsin.topology.tokens import Kind
-from tocsin.topology.tree import Expr, Occurrence, Pattern, PatternItem, Selected, Selection
+from tocsin.topology.tree import (
+    Aggregated,
+    Ahead,
+    Backward,
+    Between,
+    Bounded,
+    Condition,
+    Constituent,
+    Modified,
+    Name,
+    Negated,
+    Occurrence,
+    Pattern,
+    PatternItem,
+    Selected,
+    Selection,
+    Timer,
+)
 
-MAX_CONSTITUENTS = 64
+MAX_ITEMS = 100
+
+_EARLIER = "the name of an earlier constituent"
+_RANGES = frozenset({"between", "within", "before"})
 
 
-def parse_pattern(cursor: Cursor) -> Pattern:
-    """Read what stands after `from`."""
-    start = cursor.token.span
-    terminator = _occurrence(cursor)
+def parse_pattern(cursor: Cursor, terminator: Constituent, start: Span) -> Pattern:
+    """Read what follows a terminator that begins at `start`."""
+    role = _role(terminator)
     items: list[PatternItem] = []
     while cursor.accept("and"):
-        items.append(_selected(cursor, terminator))
-        if len(items) >= MAX_CONSTITUENTS:
-            raise ParseError(
-                "this pattern is too long", items[-1].span, f"at most {MAX_CONSTITUENTS} constituents"
-            )
+        items.append(_item(cursor, role))
+        if len(items) > MAX_ITEMS:
+            raise ParseError("this pattern is too long", items[-1].span, f"at most {MAX_ITEMS} parts")
     return Pattern(terminator, tuple(items), cursor.since(start))
 
 
-def _selected(cursor: Cursor, terminator: Occurrence) -> Selected:
-    start = cursor.token.span
-    named = f"say which one: `last {cursor.token.text}(…)`" if cursor.token.text[:1].isupper() else None
-    cursor.expect("last", hint=named)
-    occurrence = _occurrence(cursor)
-    example = f"say how far back it may lie, like `within 3 min from {terminator.role}`"
-    cursor.expect("within", hint=example)
-    within = cursor.duration("a duration")
-    cursor.expect("from", hint=example)
-    anchor = cursor.name("the name of an earlier constituent")
-    return Selected(Selection.LAST, occurrence, within, anchor, cursor.since(start))
+def opens_item(cursor: Cursor) -> bool:
+    """Whether what is next is an `and` that brings an item of a pattern, and not an operand."""
+    if not cursor.at("and"):
+        return False
+    token = cursor.peek()
+    if token.kind is Kind.INTEGER or token.text in SELECTIONS:
+        return True
+    if token.text == "not" and cursor.peek(2).text != "(":
+        return True
+    return _opens_condition(cursor, 1) or _opens_bound(cursor, 1)
 
 
-def _occurrence(cursor: Cursor) -> Occurrence:
-    start = cursor.token.span
-    event = cursor.name("the name of an event")
-    conditions = _conditions(cursor) if cursor.at("(") else ()
-    alias = cursor.name("a name for this constituent") if cursor.accept("as") else None
-    return Occurrence(event, conditions, alias, cursor.since(start))
+def _opens_condition(cursor: Cursor, ahead: int = 0) -> bool:
+    while cursor.peek(ahead).text in {"(", "not", "-"}:
+        ahead += 1
+    return cursor.peek(ahead).kind is Kind.PARAMETER
 
 
-def _conditions(cursor: Cursor) -> tuple[Expr, ...]:
-    cursor.expect("(")
-    conditions: list[Expr] = []
-    if not cursor.at(")"):
-        conditions.append(parse_expression(cursor))
-        while cursor.accept(","):
-            conditions.append(parse_expression(cursor))
-    assign = (
-        "an attribute is compared with `=`" if cursor.token.kind is Kind.SYMBOL and cursor.at(":") else None
+def _opens_bound(cursor: Cursor, ahead: int = 0) -> bool:
+    name, within, amount, unit, after = (cursor.peek(ahead + n) for n in range(5))
+    return (
+        name.kind is Kind.WORD
+        and within.text == "within"
+        and amount.kind is Kind.INTEGER
+        and unit.text in UNITS
+        and after.text == "from"
     )
-    cursor.expect(")", ",", hint=assign)
-    return tuple(conditions)
+
+
+def _opens_aggregate(cursor: Cursor) -> bool:
+    """Whether `$m = avg(…` goes on as `…) within 3 min from s` does, and is no comparison with a value."""
+    parameter, equals, function, bracket = (cursor.peek(n) for n in range(4))
+    if parameter.kind is not Kind.PARAMETER or function.kind is not Kind.WORD:
+        return False
+    if (equals.text, bracket.text) != ("=", "("):
+        return False
+    depth, ahead = 1, 4
+    while depth and (token := cursor.peek(ahead)).kind is not Kind.END:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        ahead += 1
+        if token.text == ")" and cursor.peek(ahead).text == ".":
+            return True
+    return cursor.peek(ahead).text in _RANGES
+
+
+def _item(cursor: Cursor, role: str) -> PatternItem:
+    if _opens_condition(cursor):
+        return _aggregated(cursor, role) if _opens_aggregate(cursor) else _condition(cursor)
+    if cursor.at("not"):
+        return _negated(cursor, role)
+    return _bound(cursor) if _opens_bound(cursor) else _selected(cursor, role)
+
+
+def _selected(cursor: Cursor, role: str) -> Selected:
+    start = cursor.token
+    count = cursor.count("a whole number", low=1) if start.kind is Kind.INTEGER else 1
+    example = f"say which one: `last {start.text}(…)`" if start.text[:1].isupper() else None
+    selection = Selection(cursor.choose(*SELECTIONS, hint=example))
+    occurrence = parse_constituent(cursor)
+    example = f"say how far back it may lie, like `within 3 min from {role}`"
+    within = None
+    if cursor.choose("within", "before", hint=example) == "within":
+        within = cursor.duration("a duration")
+        cursor.expect("from", hint=example)
+    anchor = cursor.role(_EARLIER)
+    return Selected(selection, occurrence, within, anchor, count, cursor.since(start.span))
+
+
+def _bound(cursor: Cursor) -> Bounded:
+    role = cursor.role(_EARLIER)
+    cursor.expect("within")
+    within = cursor.duration("a duration")
+    cursor.expect("from")
+    return Bounded(role, within, cursor.role(_EARLIER), cursor.since(role.span))
+
+
+def _negated(cursor: Cursor, role: str) -> Negated:
+    start = cursor.expect("not").span
+    occurrence = parse_constituent(cursor)
+    ahead = cursor.at("within") and cursor.peek(3).text == "after"
+    when = _ahead(cursor) if ahead else _range(cursor, role)
+    return Negated(occurrence, when, cursor.since(start))
+
+
+def _condition(cursor: Cursor) -> Condition:
+    start = cursor.token.span
+    expr = parse_expression(cursor, NOT)
+    if cursor.at("or"):
+        hint = "put it in parentheses: `and ($a > 1 or $b > 2)`"
+        raise ParseError("the parts of a pattern are joined by `and`", cursor.token.span, hint)
+    return Condition(expr, cursor.since(start))
+
+
+def _aggregated(cursor: Cursor, role: str) -> Aggregated:
+    parameter = cursor.advance()
+    cursor.expect("=")
+    function = cursor.attribute_name("a function")
+    cursor.expect("(")
+    limit = None
+    if cursor.token.kind is Kind.INTEGER:
+        limit = cursor.count("a whole number", low=1)
+        cursor.expect("last", hint=f"write `{function}({limit} last …)`")
+    occurrence = parse_constituent(cursor)
+    attribute = cursor.attribute_name("an attribute") if cursor.accept(".") else None
+    argument = _argument(cursor) if cursor.accept(",") else None
+    cursor.expect(")", *(() if attribute else (".",)))
+    return Aggregated(
+        Name(parameter.text[1:], parameter.span),
+        function,
+        occurrence,
+        attribute,
+        _range(cursor, role),
+        argument,
+        limit,
+        cursor.since(parameter.span),
+    )
+
+
+def _argument(cursor: Cursor) -> float | int:
+    token = cursor.token
+    if token.kind not in (Kind.INTEGER, Kind.FLOAT) or not isinstance(token.value, int | float):
+        raise cursor.unexpected("a number")
+    cursor.advance()
+    return token.value
+
+
+def _range(cursor: Cursor, role: str) -> Between | Backward:
+    start = cursor.token.span
+    example = f"say in which time, like `within 3 min from {role}` or `between t and {role}`"
+    word = cursor.choose("between", "within", "before", hint=example)
+    if word == "between":
+        first = cursor.role(_EARLIER)
+        cursor.expect("and", hint=f"write `between {first} and {role}`")
+        return Between(first, cursor.role(_EARLIER), cursor.since(start))
+    within = None
+    if word == "within":
+        within = cursor.duration("a duration")
+        cursor.expect("from", hint=example)
+    return Backward(within, cursor.role(_EARLIER), cursor.since(start))
+
+
+def _ahead(cursor: Cursor) -> Ahead:
+    start = cursor.expect("within").span
+    within = cursor.duration("a duration")
+    cursor.expect("after")
+    return Ahead(within, cursor.role(_EARLIER), cursor.since(start))
+
+
+def _role(constituent: Constituent) -> str:
+    """Return what a constituent can be called in an example."""
+    match constituent:
+        case Occurrence():
+            return constituent.role
+        case Modified(operand=Occurrence() as operand):
+            return operand.role
+        case Timer(alias=Name() as alias):
+            return alias.text
+        case _:
+            return "t"

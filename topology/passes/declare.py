@@ -1,154 +1,158 @@
-"""Declared and defined events become types: attributes, key, time, topics."""
+"""Declarations: every name stands for one thing, and every attribute has a type."""
 
-import re
 from collections.abc import Sequence
 
 from tocsin.topology.errors import suggest
 from tocsin.topology.model import Compilation, Rule
-from tocsin.topology.plan import EventType, Origin, PlanField
 from tocsin.topology.terms import Scalar
-from tocsin.topology.tree import Attribute, Define, Duration, Event, Name
+from tocsin.topology.tree import (
+    Attribute,
+    Declaration,
+    Define,
+    Enumeration,
+    Event,
+    Fact,
+    Name,
+    Named,
+    Priorities,
+)
+from tocsin.topology.tree import Rule as RuleDeclaration
+from tocsin.topology.types import IMPLICIT, Kind, Type
+from tocsin.topology.types import Attribute as TypedAttribute
+from tocsin.topology.types import Enumeration as TypedEnumeration
 
-DEFAULT_IDLE_TIMEOUT_MS = 2_000
 RESERVED_ATTRIBUTE = "detection"
 
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_KEY_TYPES = frozenset(Scalar) - {Scalar.FLOAT, Scalar.DOUBLE}
 
-
-def declare_types(compilation: Compilation) -> None:
-    """Fill `types` and open a rule for every definition."""
-    for declaration in compilation.program.declarations:
-        name = declaration.name
-        before = len(compilation.report.diagnostics)
-        fields = _fields(declaration.attributes, compilation)
-        if name.text in compilation.types:
-            compilation.report.error(f"`{name}` is declared twice", name.span, "one needs another name")
-        if len(compilation.report.diagnostics) > before:
-            compilation.doubtful.add(name.text)
-        if isinstance(declaration, Event):
-            declared = _input_type(declaration, fields, compilation)
-        else:
-            declared = _defined_type(declaration, fields, compilation)
-            compilation.rules.append(Rule(declaration, declared))
-        compilation.types.setdefault(name.text, declared)
-    _check_topics(compilation)
-
-
-def _input_type(event: Event, fields: tuple[PlanField, ...], compilation: Compilation) -> EventType:
-    if not _TOPIC.fullmatch(event.topic.name) or event.topic.name in {".", ".."}:
-        compilation.report.error(
-            "this cannot be the name of a topic",
-            event.topic.span,
-            "a topic's name has 1 to 249 letters, digits, `.`, `_` and `-`, and is not `.` or `..`",
-        )
-    if event.idle is not None and event.idle.ms == 0:
-        compilation.report.error(
-            "`idle` must be longer than 0",
-            event.idle.span,
-            "it must be longer than an event needs from its producer to the worker",
-        )
-    return EventType(
-        name=event.name.text,
-        origin=Origin.INPUT,
-        fields=fields,
-        topic=event.topic.name,
-        key=_key(event, fields, compilation),
-        time=_time(event, fields, compilation),
-        lateness_ms=_ms(event.lateness, 0),
-        idle_timeout_ms=_ms(event.idle, DEFAULT_IDLE_TIMEOUT_MS),
-    )
-
-
-def _defined_type(define: Define, fields: tuple[PlanField, ...], compilation: Compilation) -> EventType:
-    for attribute in define.attributes:
-        if attribute.name.text == RESERVED_ATTRIBUTE:
-            compilation.report.error(
-                f"`{RESERVED_ATTRIBUTE}` cannot be an attribute of a defined event",
-                attribute.name.span,
-                "every complex event has a field of that name, with its identity and provenance",
-            )
-    topic = f"tocsin.{compilation.app}.{define.name}"
-    return EventType(define.name.text, Origin.DEFINED, fields, topic)
-
-
-def _fields(attributes: Sequence[Attribute], compilation: Compilation) -> tuple[PlanField, ...]:
-    fields: dict[str, PlanField] = {}
-    for attribute in attributes:
-        name = attribute.name
-        if name.text in fields:
-            compilation.report.error(f"attribute `{name}` is declared twice", name.span)
-        try:
-            scalar = Scalar(attribute.type.text)
-        except ValueError:
-            known = [s.value for s in Scalar]
-            hint = suggest(attribute.type.text, known, "types are")
-            compilation.report.error(f"there is no type `{attribute.type}`", attribute.type.span, hint)
+def declare_names(compilation: Compilation) -> None:
+    """Fill enums, priorities, named expressions and types with their own attributes, and open the rules."""
+    declarations = compilation.program.declarations
+    for declaration in declarations:
+        if isinstance(declaration, Enumeration):
+            _declare_enum(declaration, compilation)
+    for declaration in declarations:
+        if isinstance(declaration, Priorities):
+            _declare_priorities(declaration, compilation)
             continue
-        fields.setdefault(name.text, PlanField(name.text, scalar, attribute.optional))
-    return tuple(fields.values())
+        name = declaration.name
+        other = compilation.declared.setdefault(name.text, declaration)
+        if other is not declaration and not _continues(declaration, other):
+            hint = "one needs another name"
+            if isinstance(declaration, Define) and isinstance(other, Define):
+                hint = "several definitions of one event need the same attributes"
+            compilation.report.error(f"`{name}` is declared twice", name.span, hint)
+            compilation.doubtful.add(name.text)
+        _declare(declaration, compilation, first=other is declaration)
 
 
-def _key(event: Event, fields: Sequence[PlanField], compilation: Compilation) -> int | None:
-    if event.key is None:
-        return None
+def _continues(declaration: Declaration, other: Declaration) -> bool:
+    """Tell whether a definition adds occurrences to an event that is defined already."""
+    if not isinstance(declaration, Define) or not isinstance(other, Define):
+        return False
+    return declaration.attributes == other.attributes
+
+
+def _declare(declaration: Declaration, compilation: Compilation, *, first: bool) -> None:
+    match declaration:
+        case Event() | Fact() | Define():
+            kind = _kind(declaration)
+            topic = f"tocsin.{compilation.app}.{declaration.name}"
+            type_ = Type(declaration.name.text, kind, topic=topic, subtypes=(declaration.name.text,))
+            type_.attributes = _attributes(declaration, kind, compilation)
+            if first:
+                compilation.types[type_.name] = type_
+            elif isinstance(declaration, Define) and type_.name not in compilation.doubtful:
+                type_ = compilation.types[type_.name]
+            if isinstance(declaration, Define):
+                compilation.rules.append(Rule(declaration, type_))
+        case RuleDeclaration():
+            compilation.rules.append(Rule(declaration))
+        case Named() if first:
+            compilation.named[declaration.name.text] = declaration
+        case _:
+            pass
+
+
+def _kind(declaration: Event | Fact | Define) -> Kind:
+    match declaration:
+        case Event():
+            return Kind(declaration.kind.value)
+        case Fact():
+            return Kind.FACT
+        case Define():
+            return Kind.DEFINED
+
+
+def _declare_enum(declaration: Enumeration, compilation: Compilation) -> None:
+    symbols: dict[str, Name] = {}
+    for symbol in declaration.symbols:
+        if symbol.text in symbols:
+            compilation.report.error(f"`{symbol}` is twice in {declaration.name}", symbol.span)
+        symbols.setdefault(symbol.text, symbol)
+    enum = TypedEnumeration(declaration.name.text, tuple(symbols))
+    compilation.enums.setdefault(enum.name, enum)
+
+
+def _declare_priorities(declaration: Priorities, compilation: Compilation) -> None:
+    for name in declaration.names:
+        if name.text in compilation.priorities:
+            message = f"the priority class `{name}` is declared twice"
+            compilation.report.error(message, name.span, "the order of the classes must be clear")
+        compilation.priorities.setdefault(name.text, len(compilation.priorities) + 1)
+
+
+def _attributes(
+    declaration: Event | Fact | Define, kind: Kind, compilation: Compilation
+) -> tuple[TypedAttribute, ...]:
     before = len(compilation.report.diagnostics)
-    index = _index(event, "key", event.key, fields, compilation)
-    field = None if index is None else fields[index]
-    if field is not None and field.type not in _KEY_TYPES:
-        message = f"the key cannot be {field.type.described}"
-        hint = "equal keys must have equal bytes; use a string, a whole number, a boolean or a timestamp"
-        compilation.report.error(message, event.key.span, hint)
-    elif field is not None and field.optional:
-        compilation.report.error(
-            f"the key `{field.name}` cannot be optional", event.key.span, "leave out its `?`"
-        )
+    attributes: dict[str, TypedAttribute] = {}
+    for attribute in declaration.attributes:
+        name = attribute.name
+        if name.text in attributes:
+            compilation.report.error(f"attribute `{name}` is declared twice", name.span)
+        _check_reserved(name, kind, compilation)
+        typed = _typed(attribute, kind, compilation)
+        if typed is not None:
+            attributes.setdefault(name.text, typed)
     if len(compilation.report.diagnostics) > before:
-        compilation.unkeyed.add(event.name.text)
-    return index
+        compilation.doubtful.add(declaration.name.text)
+    return tuple(attributes.values())
 
 
-def _time(event: Event, fields: Sequence[PlanField], compilation: Compilation) -> int | None:
-    if event.time is None:
-        return None
-    index = _index(event, "time", event.time, fields, compilation)
-    if index is None:
-        return None
-    field = fields[index]
-    if field.type is not Scalar.TIMESTAMP:
-        message = f"the time must be a timestamp, but `{field.name}` is {field.type.described}"
-        compilation.report.error(message, event.time.span, f"declare it as `{field.name}: timestamp`")
-    elif field.optional:
+def _check_reserved(name: Name, kind: Kind, compilation: Compilation) -> None:
+    if kind is Kind.DEFINED and name.text == RESERVED_ATTRIBUTE:
         compilation.report.error(
-            f"the time `{field.name}` cannot be optional", event.time.span, "leave out its `?`"
+            f"`{RESERVED_ATTRIBUTE}` cannot be an attribute of a defined event",
+            name.span,
+            "every complex event has a field of that name, with its identity and provenance",
         )
-    return index
+    if name.text in IMPLICIT.get(kind, ()):
+        article = "an" if kind is Kind.OPERATION else "a"
+        message = f"{article} {kind} has the attribute `{name}` without saying so"
+        compilation.report.error(message, name.span, "leave it out: it is a string")
 
 
-def _index(
-    event: Event, clause: str, name: Name, fields: Sequence[PlanField], compilation: Compilation
-) -> int | None:
-    known = [field.name for field in fields]
-    if name.text in known:
-        return known.index(name.text)
-    # An attribute whose type is wrong is declared all the same.
-    if name not in [attribute.name for attribute in event.attributes]:
-        message = f"event {event.name} has no attribute `{name}` to be its {clause}"
-        compilation.report.error(message, name.span, suggest(name.text, known, "it has"))
+def _typed(attribute: Attribute, kind: Kind, compilation: Compilation) -> TypedAttribute | None:
+    if attribute.many and kind is not Kind.DEFINED:
+        compilation.report.error(
+            f"`{attribute.name}` cannot be a list: only a defined event has lists",
+            attribute.span,
+            f"leave out the `[]` of `{attribute.type}[]`",
+        )
+    name, text = attribute.name.text, attribute.type.text
+    if text in compilation.enums:
+        enum = compilation.enums[text]
+        return TypedAttribute(name, Scalar.STRING, attribute.optional, attribute.many, enum)
+    if text in _SCALARS:
+        return TypedAttribute(name, Scalar(text), attribute.optional, attribute.many)
+    if text not in compilation.program.broken:
+        hint = _suggest_type(text, compilation)
+        compilation.report.error(f"there is no type `{attribute.type}`", attribute.type.span, hint)
     return None
 
 
-def _ms(duration: Duration | None, default_ms: int) -> int:
-    return default_ms if duration is None else duration.ms
+_SCALARS: Sequence[str] = [scalar.value for scalar in Scalar]
 
 
-def _check_topics(compilation: Compilation) -> None:
-    """Hold that a topic carries one type, and that what this file writes is not declared as input."""
-    carried = {t.topic: t.name for t in compilation.types.values() if t.origin is Origin.DEFINED}
-    for event in compilation.program.declarations:
-        if not isinstance(event, Event):
-            continue
-        other = carried.setdefault(event.topic.name, event.name.text)
-        if other != event.name.text:
-            message = f'topic "{event.topic.name}" already carries {other}'
-            compilation.report.error(message, event.topic.span, "a topic carries one type of event")
+def _suggest_type(text: str, compilation: Compilation) -> str | None:
+    return suggest(text, [*_SCALARS, *compilation.enums], "types are")

@@ -2,24 +2,32 @@
 
 from tocsin.topology.model import Compilation, Constituent
 from tocsin.topology.plan import Match
-from tocsin.topology.terms import Apply, Field, Scalar, Term, constituents, join, relocate
+from tocsin.topology.planning.conditions import by_own_values, decides, tie
+from tocsin.topology.planning.soundness import sound_rules
+from tocsin.topology.sources import Pattern, When
+from tocsin.topology.terms import Term, join, relocate
 
 
 def push_down(compilation: Compilation) -> None:
-    """Split the conditions of every constituent into its source's filter, equalities, and the rest."""
-    for rule in compilation.rules:
+    """Split the conditions of every constituent into its source's filter, equalities, and the rest.
+
+    Equalities with other constituents stand out where constituents are looked up by them: in patterns and
+    joins.
+    """
+    for rule in sound_rules(compilation):
+        looked_up = isinstance(rule.source, Pattern | When)
         for constituent in rule.constituents:
-            _split(constituent)
+            _split(constituent, looked_up=looked_up)
 
 
-def _split(constituent: Constituent) -> None:
+def _split(constituent: Constituent, *, looked_up: bool) -> None:
     own: list[Term] = []
     matches: dict[Match, None] = {}
     rest: list[Term] = []
     for condition in constituent.conditions:
-        match = _match(condition, constituent.index)
-        if constituents(condition) <= {constituent.index}:
-            own.append(relocate(condition, 0))
+        match = tie(condition, constituent.index) if looked_up else None
+        if decides(constituent, condition):
+            own.append(relocate(by_own_values(condition, constituent), 0))
         elif match is not None:
             matches[match] = None
         else:
@@ -27,17 +35,3 @@ def _split(constituent: Constituent) -> None:
     constituent.filter = join("and", own) if own else None
     constituent.match = tuple(matches)
     constituent.where = join("and", rest) if rest else None
-
-
-def _match(condition: Term, own: int) -> Match | None:
-    """Return the equality of an own field with an earlier constituent's, if the condition is one.
-
-    Doubles are left out: an index compares bits, and 0.0 equals -0.0.
-    """
-    match condition:
-        case Apply(op="eq", args=(Field() as left, Field() as right)):
-            mine, other = (left, right) if left.constituent == own else (right, left)
-            indexed = condition.operand_type is not Scalar.DOUBLE
-            if indexed and mine.constituent == own != other.constituent:
-                return Match(mine.field, (other.constituent, other.field))
-    return None

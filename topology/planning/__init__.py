@@ -1,0 +1,1 @@
+"""From the typed model to the plan: what the passes of the back half are built of."""
