@@ -1,0 +1,236 @@
+"""The world of a history: what is declared, what occurred, which facts held, and how far time goes.
+
+    world = World.of(program, [event("Temp", t=1000, area="a", value=50.0)], until=60_000)
+    world.occurrences("Temp")          those of the type and of its subtypes, in the total order
+    world.leaf(expr)                   those a leaf of a source speaks of, before its conditions
+    world.state("Equipment", "e1", p)  the fact as events at position p see it
+
+A world is immutable. `with_derived` adds what was detected, `with_changes` what rules did to facts.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+from tests.oracle import calendar
+from tests.oracle.history import Change, Input, Occurrence, Position, Value, due, in_order, timer
+from tocsin.topology import tree
+from tocsin.topology.tree import EventKind, Modifier
+
+PHASES = {EventKind.OPERATION: Modifier.END, EventKind.UNIT: Modifier.COMMIT}
+"""The phase that is meant where none is said."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything a definition may quantify over."""
+
+    program: tree.Program
+    events: tuple[Occurrence, ...]
+    """The input events, in the total order."""
+    since: int
+    until: int
+    """The time that has come to pass: timers are due in [since, until]."""
+    changes: tuple[Change, ...] = ()
+    """All changes of facts, in the order in which they take effect."""
+    derived: Mapping[str, tuple[Occurrence, ...]] = field(default_factory=dict)
+    """By name: the occurrences of defined events, of rules, and those that rules published."""
+
+    @staticmethod
+    def of(
+        program: tree.Program,
+        events: Iterable[Input],
+        *,
+        until: int | None = None,
+        since: int | None = None,
+        facts: Iterable[Change] = (),
+    ) -> "World":
+        """The world of these input events. Without an `until`, time ends with the last of them."""
+        declared = {d.name.text: d for d in program.declarations if isinstance(d, tree.Event)}
+        occurrences = {o.label: o for o in reversed(primitives(declared, tuple(events)))}
+        ordered = in_order(occurrences.values())
+        times = [occurrence.time for occurrence in ordered] or [0]
+        changes = [keyed(program, change) for change in facts]
+        return World(
+            program,
+            ordered,
+            min(times) if since is None else since,
+            max(times) if until is None else until,
+            tuple(sorted(changes, key=lambda change: change.position)),
+        )
+
+    # --- declarations ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def declared(self) -> Mapping[str, tree.Event]:
+        """The declared events by name."""
+        return {d.name.text: d for d in self.program.declarations if isinstance(d, tree.Event)}
+
+    @cached_property
+    def facts(self) -> Mapping[str, tree.Fact]:
+        """The declared facts by name."""
+        return {d.name.text: d for d in self.program.declarations if isinstance(d, tree.Fact)}
+
+    def order(self, definition: tree.Define | tree.Rule) -> int:
+        """The place of a definition in the file, for the tie-break of its timers."""
+        return next(i for i, d in enumerate(self.program.declarations) if d is definition)
+
+    def ancestors(self, name: str) -> Iterable[str]:
+        """The event type and everything it extends."""
+        event = self.declared.get(name)
+        yield name
+        if event and event.parent:
+            yield from self.ancestors(event.parent.text)
+
+    def key(self, name: str) -> str | None:
+        """The key attribute of an event or a fact, its own or an ancestor's: what a lone `$x` speaks of."""
+        for ancestor in self.ancestors(name):
+            declaration = self.declared.get(ancestor) or self.facts.get(ancestor)
+            if declaration and declaration.key:
+                return declaration.key.text
+        return None
+
+    # --- occurrences ----------------------------------------------------------------------------------------
+
+    def occurrences(self, name: str) -> tuple[Occurrence, ...]:
+        """`E[H]`: every occurrence of the type, in order. An occurrence of a child is one of the parent."""
+        own = [event for event in self.events if name in self.ancestors(event.type)]
+        raised = [o for type_, found in self.derived.items() if name in self.ancestors(type_) for o in found]
+        return in_order([*own, *raised])
+
+    def leaf(self, expr: tree.Constituent) -> tuple[Occurrence, ...]:
+        """Every occurrence that `Temp`, `begin SetPrice` or `Timer(…)` speaks of, conditions aside."""
+        match expr:
+            case tree.Timer():
+                return self.timers(expr)
+            case tree.Modified(modifier=modifier, operand=tree.Occurrence(event=name)):
+                kind = self.declared[name.text].kind if name.text in self.declared else EventKind.EVENT
+                occurrences = self.occurrences(name.text)
+                if kind is EventKind.EVENT:
+                    return tuple(modified(modifier, occurrence) for occurrence in occurrences)
+                return tuple(o for o in occurrences if o.attributes.get("phase") == modifier.value)
+            case tree.Occurrence(event=name):
+                kind = self.declared[name.text].kind if name.text in self.declared else EventKind.EVENT
+                if kind is EventKind.EVENT:
+                    return self.occurrences(name.text)
+                return self.leaf(tree.Modified(PHASES[kind], expr))
+            case _:
+                raise AssertionError(expr)
+
+    def timers(self, expr: tree.Timer) -> tuple[Occurrence, ...]:
+        """The points in time that match an absolute temporal event, §2.1.1 of Snoop.
+
+        The same timer written twice is one event, which stands where it is written first.
+        """
+        mention = self.first_mention(expr)
+        return tuple(
+            timer(due(point, *mention), ("Timer", mention, point))
+            for point in calendar.points(expr, self.since, self.until)
+        )
+
+    def first_mention(self, expr: tree.Timer) -> tuple[int, int]:
+        """The definition, and the place in it, where a timer is written first."""
+        plain = replace(expr, alias=None)
+        for number, declaration in enumerate(self.program.declarations):
+            found = [t for t in timers_in(declaration) if replace(t, alias=None) == plain]
+            if found:
+                return number, next(i for i, t in enumerate(timers_in(declaration)) if t is found[0])
+        return len(self.program.declarations), 0
+
+    # --- facts ----------------------------------------------------------------------------------------------
+
+    def history(self, name: str, key: Hashable) -> tuple[Change, ...]:
+        """The changes of one fact, in order."""
+        return tuple(change for change in self.changes if (change.type, change.key) == (name, key))
+
+    def keys(self, name: str) -> tuple[Hashable, ...]:
+        """The keys of all facts of a type there ever were, in the order of their appearance."""
+        return tuple(dict.fromkeys(change.key for change in self.changes if change.type == name))
+
+    def state(self, name: str, key: Hashable, at: Position) -> Mapping[str, Value] | None:
+        """The state of a fact just before `at`: what changes at a position is seen by later ones."""
+        before = [change.state for change in self.history(name, key) if change.position < at]
+        return before[-1] if before else None
+
+    # --- what is added by detection -------------------------------------------------------------------------
+
+    def with_derived(self, name: str, occurrences: Sequence[Occurrence]) -> "World":
+        """The world in which these, and no others, are the occurrences of a defined or published event."""
+        derived = {**self.derived, name: tuple(occurrences)}
+        return replace(self, derived=MappingProxyType(derived))
+
+    def with_changes(self, changes: Iterable[Change]) -> "World":
+        """The world in which these are all the changes of facts; those of one position keep their order."""
+        return replace(self, changes=tuple(sorted(changes, key=lambda change: change.position)))
+
+
+def primitives(declared: Mapping[str, tree.Event], events: Sequence[Input]) -> list[Occurrence]:
+    """The occurrences of the input events; two with the same own id will have the same label."""
+    return [primitive(inherited(declared, event.type), event, i) for i, event in enumerate(events)]
+
+
+def inherited(declared: Mapping[str, tree.Event], name: str) -> tree.Event:
+    """The declaration of an event, with what it does not say itself taken from what it extends."""
+    event = declared[name]
+    if event.parent is None:
+        return event
+    parent = inherited(declared, event.parent.text)
+    return replace(
+        event,
+        topic=event.topic or parent.topic,
+        key=event.key or parent.key,
+        id=event.id or parent.id,
+        time=event.time or parent.time,
+        start=event.start or parent.start,
+    )
+
+
+def primitive(declaration: tree.Event, event: Input, number: int) -> Occurrence:
+    """An input event in its place: the time it declares, then topic, key and the order of sending."""
+
+    def declared(clause: tree.Name | None) -> Value:
+        return event.attributes.get(clause.text) if clause else None
+
+    topic = declaration.topic.name if declaration.topic else event.type
+    key, own_id = declared(declaration.key), declared(declaration.id)
+    time = event.t if declared(declaration.time) is None else declared(declaration.time)
+    start = time if declared(declaration.start) is None else declared(declaration.start)
+    label: Hashable = (event.type, own_id) if own_id is not None else event.label or f"{event.type}#{number}"
+    position = Position(time, 0, (topic, "" if key is None else str(key), number))
+    return Occurrence(
+        event.type,
+        position,
+        start,
+        time,
+        attributes=MappingProxyType(dict(event.attributes)),
+        label=label,
+        initiated=position,
+    )
+
+
+def keyed(program: tree.Program, change: Change) -> Change:
+    """The change with the key that the declaration of the fact names."""
+    for declaration in program.declarations:
+        if isinstance(declaration, tree.Fact) and declaration.name.text == change.type and declaration.key:
+            named = None if change.state is None else change.state.get(declaration.key.text)
+            return replace(change, key=change.key if named is None else named)
+    return change
+
+
+def modified(modifier: Modifier, occurrence: Occurrence) -> Occurrence:
+    """`begin E`, `end E`: the same occurrence, of which one point is taken. It stays where it stands."""
+    if modifier is Modifier.BEGIN:
+        return replace(occurrence, end=occurrence.start)
+    return replace(occurrence, start=occurrence.end, initiated=occurrence.position)
+
+
+def timers_in(node: object) -> list[tree.Timer]:
+    """The timers of a declaration, in the order in which they are written."""
+    if isinstance(node, tree.Timer):
+        return [node]
+    if isinstance(node, tuple):
+        return [timer for part in node for timer in timers_in(part)]
+    if not hasattr(node, "__dataclass_fields__"):
+        return []
+    return [timer for name in node.__dataclass_fields__ for timer in timers_in(getattr(node, name))]
