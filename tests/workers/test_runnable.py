@@ -1,0 +1,42 @@
+"""What workers cannot run yet is told in a sentence, before anything is started."""
+
+import pytest
+
+from tocsin.topology import compile_rules
+from tocsin.workers import NotRunnable
+from tocsin.workers.runnable import sole_subtopology
+
+EVENTS = """
+event Temp (area: string) on "temps" key area;
+event Smoke (area: string, room: string) on "smoke" key area;
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("", "The file defines nothing: there is no rule to run."),
+        (
+            "define Fire from Smoke as s and last Temp as t within 1 h from s;",
+            "Fire cannot run yet: its constituents are not tied by the keys of their topics",
+        ),
+        (
+            "define Fire from Smoke(room = $a) as s and last Temp(area = $a) as t within 1 h from s;",
+            "Fire cannot run yet: its constituents are not tied by the keys of their topics",
+        ),
+        (
+            "define Fire from Smoke(area = $a) ; Temp(area = $a) within 1 h;",
+            "The rules cannot run yet: this engine cannot run the operator `;` yet.",
+        ),
+    ],
+)
+def test_what_cannot_run(rules: str, message: str) -> None:
+    with pytest.raises(NotRunnable) as refused:
+        sole_subtopology(compile_rules(EVENTS + rules, app="test"))
+    assert str(refused.value).startswith(message)
+
+
+def test_what_can() -> None:
+    rules = "define Fire from Smoke(area = $a) as s and last Temp(area = $a) as t within 1 h from s;"
+    plan = compile_rules(EVENTS + rules, app="test")
+    assert sole_subtopology(plan) is plan.subtopologies[0]
