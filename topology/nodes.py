@@ -165,7 +165,8 @@ class OperatorNode:
 
     `within_ms` is the smallest of the bounds around it, and all that it stores is gone after that time;
     `horizon_ms` says how long anything is stored, if time bounds it. `details` are what only its kind has.
-    `of` has for each condition that `where` joins the slot of the constituent whose condition it is.
+    `of` has for each condition that `where` joins the slot of the constituent whose condition it is. The
+    `parameters` that are numbers of grouped events are kept `apart`: no two of them have one value.
     """
 
     operator: Operator
@@ -174,6 +175,7 @@ class OperatorNode:
     details: tuple[tuple[str, int | str | bool], ...] = ()
     sample: tuple[int, int] | None = None
     parameters: Parameters = ()
+    apart: tuple[int, ...] = ()
     where: Term | None = None
     of: tuple[int, ...] = ()
     within_ms: int | None = None
@@ -191,6 +193,7 @@ class OperatorNode:
             **dict(self.details),
             **sample,
             "parameters": _parameters(self.parameters),
+            "apart": list(self.apart),
             "where": to_list(self.where),
             "of": list(self.of),
             "within_ms": self.within_ms,

@@ -46,7 +46,8 @@ class Occurrence:
     only. `start` and `end` are the interval in milliseconds. `roles` holds the constituents by the role they
     play, each in the order of positions; an unnamed timer plays the role "". `rank` is the place in the file
     of the definition it comes from: simultaneous occurrences stand in that order. `round` counts the actions
-    of rules that led to it at its own position: 0 for what occurs by itself.
+    of rules that led to it at its own position: 0 for what occurs by itself. `place` is what `place()` says of
+    it, once that is final.
     """
 
     type: str
@@ -59,6 +60,7 @@ class Occurrence:
     initiated: Position = BEGINNING
     rank: int = 0
     round: int = 0
+    place: tuple[Any, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Occurrence) and self.label == other.label
@@ -133,9 +135,16 @@ def in_order(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
 
 
 def place(occurrence: Occurrence) -> tuple[Any, ...]:
-    """What decides the order of occurrences; TESLA's "assuming ordering" of labels."""
-    constituents = tuple(tuple(player.position for player in p) for p in occurrence.roles.values())
-    return occurrence.position, occurrence.rank, occurrence.initiated, constituents
+    """What decides the order of occurrences; TESLA's "assuming ordering" of labels.
+
+    Constituents are compared role by role, and among simultaneous ones by what they are made of themselves.
+    """
+    return occurrence.place or (
+        occurrence.position,
+        occurrence.rank,
+        occurrence.initiated,
+        tuple(tuple(map(place, players)) for players in occurrence.roles.values()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def found_by(definition: Definition, world: World) -> list[Found]:
 def of_rule(rank: int, found: Found) -> Found:
     """With the label that tells rules of one name apart, TESLA's lab(r, S), and in the order of the rules."""
     occurrence = replace(found.occurrence, label=(rank, found.occurrence.label), rank=rank)
-    return replace(found, occurrence=occurrence)
+    return replace(found, occurrence=replace(occurrence, place=place(occurrence)))
 
 
 def by_source(definition: Definition, world: World) -> Iterable[Found]:

@@ -115,6 +115,7 @@ class OperatorBuilder:
                 details=_details(node),
                 sample=None if sample is None else (number[sample[0]], sample[1]),
                 parameters=parameters,
+                apart=tuple(place for place, name in enumerate(names) if name.startswith("[")),
                 where=join("and", where) if where else None,
                 of=tuple(number[own] for own, _ in here),
                 within_ms=within_ms,

@@ -20,19 +20,23 @@ class NodeStore:
         self.nodes: list[Node] = []
         self.types = types
         self._numbers = {event.name: number for number, event in enumerate(types)}
-        self._ids: dict[str, int] = {}
+        self._ids: dict[Node, int] = {}
 
     def type_number(self, name: str) -> int:
         """Return the index of a type."""
         return self._numbers[name]
 
     def add(self, node: Node) -> int:
-        """Return the id of a node, added if none has its meaning."""
-        meaning = json.dumps(self._meaning(node), separators=(",", ":"), sort_keys=True)
-        if meaning not in self._ids:
-            self._ids[meaning] = len(self.nodes)
+        """Return the id of a node, added if none has its meaning.
+
+        What it refers to was found by meaning already, so nodes that mean the same are equal.
+        """
+        known = self._ids.get(node)
+        if known is None:
+            known = self._ids[node] = len(self.nodes)
+            meaning = json.dumps(self._meaning(node), separators=(",", ":"), sort_keys=True)
             self.nodes.append(replace(node, fingerprint=fingerprints.of_text(meaning)))
-        return self._ids[meaning]
+        return known
 
     def append(self, node: Node) -> int:
         """Return the id of a node that shares nothing and has its fingerprint already."""
