@@ -21,7 +21,9 @@ from tocsin.topology.tree import (
     Backward,
     Between,
     Bounded,
+    Context,
     Define,
+    Detection,
     Duration,
     InTime,
     Modify,
@@ -78,13 +80,24 @@ def of_definition(rule: Rule) -> str:
 
 
 def _expanded(rule: Rule) -> Define | RuleDeclaration:
-    declaration, source = rule.declaration, rule.written
+    """Return the declaration without what is said of it elsewhere, and what does not change its meaning."""
+    source = rule.written
+    detection = _said(rule.declaration.detection)
+    declaration = replace(rule.declaration, detection=detection, unbounded=False, trivia=Trivia())
     if not isinstance(declaration, Define):
-        return replace(declaration, trigger=source, trivia=Trivia())
+        return replace(declaration, trigger=source)
     assert not isinstance(source, When)
     order = {attribute.name.text: place for place, attribute in enumerate(declaration.attributes)}
     assignments = sorted(declaration.assignments, key=lambda given: order[given.attribute.text])
-    return replace(declaration, source=source, assignments=tuple(assignments), trivia=Trivia())
+    return replace(declaration, source=source, assignments=tuple(assignments))
+
+
+def _said(detection: Detection | None) -> Detection | None:
+    """Return what is said of the formation of occurrences beyond what holds anyhow."""
+    if detection is None or detection.context is not Context.RECENT:
+        return detection
+    rest = replace(detection, context=None)
+    return None if rest == Detection() else rest
 
 
 def _blank(found: re.Match[str]) -> str:

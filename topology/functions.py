@@ -79,7 +79,8 @@ _AGGREGATES = {
 }
 _KEEPING = frozenset({"first", "last", "list"})
 """Aggregates that give what they were given, so that an enum stays one."""
-_NAMES = [*_VALUES, "coalesce", *_MOMENTS, *_AGGREGATES]
+FUNCTIONS = [*_VALUES, "coalesce", *_MOMENTS, *_AGGREGATES]
+"""The names of all functions."""
 
 
 def call(expr: Call, scope: Scope, elaborate: Elaborate) -> Term | None:
@@ -93,7 +94,7 @@ def call(expr: Call, scope: Scope, elaborate: Elaborate) -> Term | None:
         return _coalesce(expr, scope, elaborate)
     if name in _VALUES:
         return _of_values(expr, _VALUES[name], scope, elaborate)
-    hint = suggest(name, _NAMES, "functions are")
+    hint = suggest(name, FUNCTIONS, "functions are")
     scope.report.error(f"there is no function `{name}`", expr.function.span, hint)
     return None
 

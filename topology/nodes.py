@@ -183,6 +183,11 @@ class OperatorNode:
     fingerprint: str = ""
     contexts: tuple[Subscription, ...] = ()
 
+    @property
+    def resets(self) -> bool:
+        """Whether its occurrences begin where those of its input end, so that no bound reaches these."""
+        return self.operator is Operator.PLUS or ("modifier", "end") in self.details
+
     def to_dict(self) -> Dict:
         """Return the JSON form."""
         sample = {} if self.sample is None else {"sample": list(self.sample)}

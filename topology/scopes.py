@@ -134,6 +134,8 @@ class Scope:
             subject = "a point in time" if event.kind is Kind.TIMER and not known else event.described
             message = f"{subject} has no attribute `{name}`"
             hint = suggest(name.text, known, "it has")
+            if any(name.text in enum.symbols for enum in self.compilation.enums.values()):
+                hint = f'the symbols of an enumeration are written in quotes: `"{name}"`'
             if event.kind is Kind.TIMER:
                 hint = hint or f"its time is `timeof({constituent.role})`"
             self.report.error(message, name.span, hint)

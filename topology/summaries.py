@@ -15,6 +15,7 @@ from tocsin.topology.nodes import (
     SourceNode,
     TimerNode,
 )
+from tocsin.topology.operations import operation
 from tocsin.topology.pattern_nodes import PatternNode, PlanAggregate, PlanConstituent, PlanNegation
 from tocsin.topology.printer import print_ms
 from tocsin.topology.subscribers import DefineNode, RuleNode
@@ -35,6 +36,7 @@ _STORED: dict[Operator, tuple[slice, ...]] = {
     Operator.PERIODIC: (_INITIATOR, _SAMPLE),
 }
 """Which operands an operator keeps; what else comes to it completes an occurrence, or ends one."""
+_INFIX = frozenset({Operator.OR, Operator.AND, Operator.SEQ, Operator.PLUS})
 _FOREVER = "forever"
 
 
@@ -83,8 +85,11 @@ class Summaries:
         horizon_ms = max(known, default=0) if len(known) == len(bounds) else None
         return RuleSummary(node.rule, self._kinds[number], horizon_ms, state)
 
-    def _bounds(self, number: int) -> Iterator[int | None]:
-        """Yield how long what is below a node is kept."""
+    def _bounds(self, number: int, since_ms: int = 0, held_ms: int = 0) -> Iterator[int | None]:
+        """Yield how long what is below a node is kept.
+
+        What is above it holds it for `held_ms`; its own bound counts from `since_ms` before the end on.
+        """
         match self._nodes[number]:
             case PatternNode() as pattern:
                 yield from (part.horizon_ms for part in pattern.parts)
@@ -95,9 +100,16 @@ class Summaries:
                 events = (c for c in join.conditions if not isinstance(self._nodes[c.node], FactNode))
                 yield from (condition.horizon_ms for condition in events)
             case OperatorNode() as operator:
-                yield operator.horizon_ms
+                if operator.horizon_ms is None:
+                    yield None
+                    return
+                if operator.resets:
+                    since_ms = held_ms = held_ms + operator.horizon_ms
+                else:
+                    held_ms = max(held_ms, since_ms + operator.horizon_ms)
+                yield held_ms
                 for below in operator.inputs:
-                    yield from self._bounds(below)
+                    yield from self._bounds(below, since_ms, held_ms)
             case _:
                 return
 
@@ -108,18 +120,26 @@ class Summaries:
                 if pattern.ahead_ms:
                     yield f"what waits for {print_ms(pattern.ahead_ms)} to pass"
             case MatchingNode() as match:
-                held = [s for s in match.steps if s.node is not None and s.horizon_ms != 0]
-                yield from (f"{self._name(s.node)}{_span(s.horizon_ms)}" for s in held if s.node is not None)
+                each = " for each binding" if match.parameters else ""
+                for step in match.steps:
+                    if step.node is not None and step.horizon_ms != 0:
+                        yield f"{self._name(step.node)}{each}{_span(step.horizon_ms)}"
             case JoinNode() as join:
-                for condition in join.conditions:
-                    fact = isinstance(self._nodes[condition.node], FactNode)
-                    if fact or condition.horizon_ms != 0:
-                        name = self._name(condition.node)
-                        yield f"every {name}{'' if fact else _span(condition.horizon_ms)}"
+                yield from self._joined(join, list(self._bounds(number)))
             case OperatorNode() as operator:
                 yield from self._operands(operator, context)
             case _:
                 return
+
+    def _joined(self, join: JoinNode, bounds: Sequence[int | None]) -> Iterator[str]:
+        for condition in join.conditions:
+            name = self._name(condition.node)
+            if isinstance(self._nodes[condition.node], FactNode):
+                yield f"every {name}"
+            elif condition.horizon_ms != 0:
+                yield f"every {name}{_span(condition.horizon_ms)}"
+        if len(bounds) > 1 and not any(bound != 0 for bound in bounds):
+            yield "the events of one time"
 
     def _operands(self, operator: OperatorNode, context: str | None) -> Iterator[str]:
         for below in operator.inputs:
@@ -160,10 +180,19 @@ class Summaries:
             case TimerNode():
                 return "Timer"
             case OperatorNode() as operator:
-                names = dict.fromkeys(self._name(below) for below in operator.inputs)
-                return f"({f' {operator.operator.value} '.join(names)})"
+                text = operation(
+                    operator, [self._name(below) for below in operator.inputs], self._sampled(operator)
+                )
+                return f"({text})" if operator.operator in _INFIX else text
             case _:
                 return "occurrence"
+
+    def _sampled(self, operator: OperatorNode) -> str | None:
+        """Return the attribute that a periodic event collects."""
+        source = self._nodes[operator.inputs[-1]]
+        if operator.sample is None or not isinstance(source, SourceNode):
+            return None
+        return self._types[source.type].fields[operator.sample[1]].name
 
 
 def _span(length_ms: int | None) -> str:

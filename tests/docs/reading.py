@@ -19,6 +19,8 @@ of its chapter (`##`), so that examples stay short. Behind a block may stand
   is when all is over. Times are durations (`1 min 30 s`) or points in time (`2026-01-02 09:00`), in UTC.
 
 * an `error` block: the rules are wrong, and the message has these lines in it.
+
+A `python` block is a program; it is run, and prints the block behind it.
 """
 
 import json
@@ -26,6 +28,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +75,26 @@ class Example:
     text: str
     histories: tuple[History, ...] = ()
     error: str | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    """A program in Python, and what it prints."""
+
+    place: str
+    code: str
+    output: str
+
+
+def scripts(file: Path) -> list[Script]:
+    """All programs of a document; each has the next block as its output."""
+    document = file.read_text(encoding="utf-8")
+    blocks = [block for block in FENCE.finditer(document) if not block["chapter"]]
+    return [
+        Script(f"{file.name}:{document.count(chr(10), 0, block.start()) + 2}", block["text"], after["text"])
+        for block, after in pairwise(blocks)
+        if block["language"] == "python"
+    ]
 
 
 def examples(file: Path) -> list[Example]:

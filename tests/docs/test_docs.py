@@ -7,10 +7,11 @@ import pytest
 from tests.oracle.run import detect
 from tocsin.topology import RuleErrors, compile_rules, tree
 
-from .reading import Example, Expectation, History, examples, told
+from .reading import Example, Expectation, History, Script, examples, scripts, told
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = [example for file in sorted(DOCS.glob("*.md")) for example in examples(file)]
+SCRIPTS = [script for file in sorted(DOCS.glob("*.md")) for script in scripts(file)]
 RUN = [
     pytest.param(example.text, history, id=f"{example.place}-{number}")
     for example in EXAMPLES
@@ -42,6 +43,12 @@ def test_histories_give_what_is_told(text: str, history: History) -> None:
         facts = sorted(tuple(sorted(state.items())) for state in detected.facts(name))
         assert facts == sorted(state for fact, state in history.facts_at_end if fact == name)
     assert {one.name for one in history.expected} <= names.keys()
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[script.place for script in SCRIPTS])
+def test_programs_print_what_is_told(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(script.code, script.place, "exec"), {})  # noqa: S102 (an example of our own)
+    assert capsys.readouterr().out.strip() == script.output.strip()
 
 
 def _key(one: Expectation) -> tuple[int, str]:

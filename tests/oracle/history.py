@@ -46,8 +46,8 @@ class Occurrence:
     only. `start` and `end` are the interval in milliseconds. `roles` holds the constituents by the role they
     play, each in the order of positions; an unnamed timer plays the role "". `rank` is the place in the file
     of the definition it comes from: simultaneous occurrences stand in that order. `round` counts the actions
-    of rules that led to it at its own position: 0 for what occurs by itself. `place` is what `place()` says of
-    it, once that is final.
+    of rules that led to it at its own position: 0 for what occurs by itself. `place` is what `place()` says
+    of it, once that is final.
     """
 
     type: str

@@ -11,7 +11,7 @@ Time goes by in events and in timers; the timers of one match that are due at on
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 
 from tests.oracle.history import Found, Occurrence, Position, composite, in_order, timer
@@ -302,20 +302,48 @@ class Matcher:
         return players[0].time if players else None
 
     def within(self, expr: tree.InTime, start: Start) -> Run:
-        """Matches up to the deadline; a Fail there if it is not through.
-
-        Where the role it counts from is bound inside, each Match has its own deadline and none is a Fail.
-        """
-        run = self.run(expr.operand, start)
+        """Matches up to the deadline; a Fail there if it is not through."""
         origin = self.origin(expr.since, start.at, start.env)
         if origin is None:
-            return replace(run, matches=[m for m in run.matches if self.timely(expr, m)])
+            return self.within_from_inside(expr, start)
+        run = self.run(expr.operand, start)
         last = origin + expr.duration.ms
         if run.end is not None and run.end.time <= last:
             return run
         matches = [match for match in run.matches if match.at.time <= last]
         deadline = self.due(last)
         return Run(matches) if deadline is None else failure(max(deadline, start.at), matches)
+
+    def within_from_inside(self, expr: tree.InTime, start: Start) -> Run:
+        """The deadline is known as soon as the role it counts from has an event: what comes then is in time.
+
+        Where that is not a part of its own, as in a repeat, each Match has its deadline and none is a Fail.
+        """
+        limits, operand = [expr], expr.operand
+        while isinstance(operand, tree.InTime) and self.origin(operand.since, start.at, start.env) is None:
+            limits.append(operand)
+            operand = operand.operand
+
+        def limited(part: tree.MatchExpr) -> tree.MatchExpr:
+            if isinstance(part, tree.Denied):
+                return part
+            return reduce(lambda inner, limit: replace(limit, operand=inner), reversed(limits), part)
+
+        match operand:
+            case tree.Step() | tree.Wait():
+                return self.run(operand, start)
+            case tree.Then(left=left, right=right):
+                return self.then(limited(left), limited(right), start)
+            case tree.OneOfMatches(parts=parts) | tree.Alternatives(parts=parts):
+                return self.run(replace(operand, parts=tuple(map(limited, parts))), start)
+            case tree.Taking() | tree.Every() | tree.InTime() | tree.While() as around:
+                return self.run(replace(around, operand=limited(around.operand)), start)
+            case tree.All(parts=parts):
+                run = self.all_of([limited(part) for part in parts], start)
+            case _:
+                run = self.run(operand, start)
+        timely = [match for match in run.matches if all(self.timely(limit, match) for limit in limits)]
+        return replace(run, matches=timely)
 
     def timely(self, expr: tree.InTime, match: Match) -> bool:
         origin = self.origin(expr.since, match.at, match.env)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-from tests.oracle.history import Change, Occurrence, Position
+from tests.oracle.history import Change, Occurrence, Position, Value
 from tests.oracle.world import World
 
 Moment = tuple[Position, int]
@@ -44,8 +44,15 @@ class State(Occurrence):
 
 
 def states(world: World, name: str) -> list[State]:
-    """All states that the facts of a type ever had, by fact and in order."""
-    return [state for key in world.keys(name) for state in states_of(world, name, key)]
+    """All states that the facts of a type ever had; simultaneous ones stand in the order of their values."""
+    found = [state for key in world.keys(name) for state in states_of(world, name, key)]
+    return sorted(found, key=lambda state: values_of(world, state))
+
+
+def values_of(world: World, state: State) -> list[tuple[bool, Value]]:
+    """The values in the order of the declaration, to compare facts by; null comes first."""
+    values = [state.attributes.get(a.name.text) for a in world.facts[state.type].attributes]
+    return [(value is not None, value) for value in values]
 
 
 def states_of(world: World, name: str, key: Hashable) -> Iterator[State]:
@@ -82,20 +89,22 @@ def transitions(world: World, name: str) -> Iterator[tuple[State, State, Occurre
 
     The event carries what the fact carries in its new state.
     """
-    for key in world.keys(name):
-        for before, after in pairwise(states_of(world, name, key)):
-            if before.until == after.since:
-                yield (
-                    before,
-                    after,
-                    Occurrence(
-                        f"change {name}",
-                        after.position,
-                        after.start,
-                        after.end,
-                        after.attributes,
-                        label=("change", after.label),
-                        initiated=after.position,
-                        round=after.round,
-                    ),
-                )
+    pairs = [pair for key in world.keys(name) for pair in pairwise(states_of(world, name, key))]
+    for before, after in sorted(
+        pairs, key=lambda pair: (values_of(world, pair[1]), values_of(world, pair[0]))
+    ):
+        if before.until == after.since:
+            yield (
+                before,
+                after,
+                Occurrence(
+                    f"change {name}",
+                    after.position,
+                    after.start,
+                    after.end,
+                    after.attributes,
+                    label=("change", after.label),
+                    initiated=after.position,
+                    round=after.round,
+                ),
+            )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, count
 from typing import Any
 
-from tests.oracle.history import Occurrence, Position, Value, composite, in_order
+from tests.oracle.history import Occurrence, Position, Value, composite, in_order, place
 from tests.oracle.named import is_constituent
 from tests.oracle.valuations import Leaf, leaves_of
 from tests.oracle.values import Scope, holds, mentions
@@ -25,7 +25,7 @@ Path = tuple[int, ...]
 class Node:
     """A node of an expression: an operator, or a leaf. Each stands for itself.
 
-    `bound_ms` is the smallest `within` around it.
+    `bound_ms` is the smallest `within` around it that counts from where it begins.
     """
 
     expr: tree.EventExpr
@@ -93,8 +93,11 @@ class Part:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Simultaneous ones: by their initiator, then by their constituents' positions, role by role."""
-        constituents = [[player.position for player in players] for players in self.roles().values()]
+        """Simultaneous ones: by their initiator, then by their constituents' places, as they are written."""
+        players: dict[int, set[Occurrence]] = {}
+        for node, occurrence in self.constituents:
+            players.setdefault(node.number, set()).add(occurrence)
+        constituents = [[place(player) for player in in_order(players[number])] for number in sorted(players)]
         return self.position, self.initiated, constituents
 
     def roles(self) -> dict[str, tuple[Occurrence, ...]]:
@@ -240,12 +243,19 @@ def build(
     number = next(numbers)
     if is_constituent(expr):
         return Node(expr, path, number, definition, leaf=next(leaves))
+    below_ms = None if begins_anew(expr) else bound_ms
     operands = tuple(
-        build(operand, (*path, i), bound_ms, leaves, numbers, definition)
+        build(operand, (*path, i), below_ms, leaves, numbers, definition)
         for i, operand in enumerate(expr.operands)
     )
     collect = next(leaves) if isinstance(expr, tree.Periodic) and expr.collect else None
     return Node(expr, path, number, definition, operands, bound_ms, collect=collect)
+
+
+def begins_anew(expr: tree.EventExpr) -> bool:
+    """`E + d`, `end E`: it begins where E ends, so a bound around it says nothing about how long E takes."""
+    end = isinstance(expr, tree.Modified) and expr.modifier is Modifier.END
+    return end or isinstance(expr, tree.Plus)
 
 
 def place_conditions(root: Node) -> None:

@@ -199,6 +199,18 @@ def test_within_may_count_from_an_event() -> None:
     assert found("A as a{2} then (C within 3 s from a)", "a1 a3 c5") == []
 
 
+def test_what_comes_after_the_event_a_time_counts_from_fails_when_it_is_up() -> None:
+    assert found("every (A as a then B) within 3 s from a", "a1 a5 b7 a8 b9") == ["a5 b7", "a8 b9"]
+    assert found("every (A as a then B within 3 s from a)", "a1 a5 b7") == ["a5 b7"]
+    assert found("every (A as a then C then B within 3 s from a)", "a1 a5 c6 b7") == ["a5 c6 b7"]
+    assert found("every (C then (A as a then B) within 3 s from a)", "c1 a4 b7 c8 a9 c14 a15 b16") == [
+        "c1 a4 b7",
+        "c14 a15 b16",
+    ]
+    assert found("(A as a then B) | (C then B) within 3 s from a", "a1 c2 b5") == ["c2 b5"]
+    assert found("A as a and B within 3 s from a", "a1 b5") == []
+
+
 def test_at_most_fails_with_the_one_too_many() -> None:
     assert found("each A at most 2", "a1 a2 a3 a4") == ["a1", "a2"]
     assert found("(each A at most 1) and each B", "a1 b2 a3 b4") == ["a1 b2"]

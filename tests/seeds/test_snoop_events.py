@@ -115,6 +115,15 @@ class TestRelative:
         found = occurrences("(A + 10 s) ; B within 2 s", "A1@1 B1@12 B2@14", "unrestricted")
         assert found == ["A1 @11 B1"]
 
+    @pytest.mark.parametrize("context", CONTEXTS)
+    def test_a_bound_around_it_does_not_reach_what_it_is_counted_from(self, context: str) -> None:
+        """What begins anew measures nothing of what was before, however long that took."""
+        history = "A1@1 C1@9 B1@21"
+        assert occurrences("((A ; C) + 10 s ; B) within 5 s", history, context) == ["A1 C1 @19 B1"]
+        assert occurrences("(((A ; C) within 5 s) + 10 s ; B) within 5 s", history, context) == []
+        assert occurrences("(end (A ; C) ; B) within 12 s", history, context) == ["A1 C1 B1"]
+        assert occurrences("(begin (A ; C) ; B) within 12 s", history, context) == []
+
 
 class TestPeriodic:
     """§2.1.2: P and P*, which "includes a parameter for each occurrence of the periodic event"."""

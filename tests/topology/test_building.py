@@ -383,6 +383,13 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: temp(aera="x"), "`Temp` has no attribute `aera`; did you mean `area`?"),
     (lambda: temp(True), "True is not a condition such as `this.value > 45`."),
     (lambda: temp(this.value > 1 and this.value < 5), "is neither true nor false in Python"),
+    (lambda: temp and smoke, "A part of a rule is neither true nor false in Python"),
+    (lambda: (temp >> smoke) or rain, "A part of a rule is neither true nor false in Python"),
+    (lambda: r.step(temp) and r.step(smoke), "join parts with `&`, `|` and `~`"),
+    (lambda: r.last(temp, before="s") and smoke, "join parts with `&`, `|` and `~`"),
+    (lambda: equipment and smoke, "join parts with `&`, `|` and `~`"),
+    (lambda: not r.holds(equipment), "join parts with `&`, `|` and `~`"),
+    (lambda: r.occurs(alarm) and r.holds(equipment), "join parts with `&`, `|` and `~`"),
     (lambda: 1 < this.value < 5, "do not chain comparisons"),
     (lambda: this.area == None, "Nothing equals null: use `.is_null()`"),  # noqa: E711
     (lambda: this.area == [1], "[1] cannot stand in a condition"),

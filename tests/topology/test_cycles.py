@@ -72,11 +72,53 @@ def test_one_message_for_a_way_around() -> None:
     assert messages(rules) == ["`A` needs itself at the same position: A → B → C → A"]
 
 
-def test_rules_that_act_on_what_triggers_them_are_no_cycle() -> None:
-    rules = """
-        rule R when fact Equipment(state = "ONLINE") as e then modify e (state = "ACTIVE");
-        rule Q on Page do publish Page (who = "someone else");
-        """
+COUNTERS = "fact Counter (id: string, n: long) key id;"
+
+
+@pytest.mark.parametrize(
+    ("rules", "way"),
+    [
+        ('rule R on Page do publish Page (who = "someone else");', "R → R"),
+        ("rule R on Smoke ; Page as p do publish Page (who = p.who);", "R → R"),
+        ("rule R when event Page as p then publish Page (who = p.who);", "R → R"),
+        ('define D from Page; define E from D; rule R on E do publish Page (who = "a");', "R → D → E → R"),
+        (
+            'event Call extends Page; rule R on Page do publish Call (who = "a");',
+            "R → R",
+        ),
+        (f"{COUNTERS} rule R when fact Counter as c then modify c (n = c.n + 1);", "R → R"),
+        (
+            f"{COUNTERS} rule R when fact Counter as c then update Counter (id = c.id, n = c.n + 1);",
+            "R → R",
+        ),
+        (
+            f"{COUNTERS} rule R when event change Counter() as c to () then modify c (n = c.n + 1);",
+            "R → R",
+        ),
+    ],
+)
+def test_rules_that_set_themselves_off_without_end(rules: str, way: str) -> None:
+    assert messages(rules) == [f"`R` sets itself off at the same position, without end: {way}"]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'rule R when fact Equipment(state = "ONLINE") as e then modify e (state = "ACTIVE");',
+        'rule R when fact Equipment as e then modify e (state = "ACTIVE");',  # then nothing changes any more
+        'rule R on Page(who = "a") do publish Page (who = "b");',
+        'rule R on Page as p if p.who = "a" do publish Page (who = "b");',
+        'rule R on Page do publish Page (who = "b") at most 3 per 1 h;',
+        'rule R on Smoke ; Page do publish Page (who = "b") context chronicle unbounded;',
+        'rule R on Page + 5 min do publish Page (who = "b");',  # time goes on
+        'define D from Page if Page.who = "a"; rule R on D do publish Page (who = "b");',
+        f"{COUNTERS} rule R when fact Counter as c, c.n < 10 then modify c (n = c.n + 1);",
+        f"{COUNTERS} rule R when event Page fact Counter as c then modify c (n = c.n + 1);",
+        f"{COUNTERS} rule R when fact Counter as c then retract c;",
+        f"{COUNTERS} rule R when fact Counter as c then assert Counter (id = c.id, n = c.n + 1);",
+    ],
+)
+def test_rules_that_may_come_to_an_end(rules: str) -> None:
     assert messages(rules) == []
 
 

@@ -122,6 +122,25 @@ def test_a_number_bounds_nothing_else(rule: str) -> None:
     assert len(messages(f"define D {rule};")) == 1
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        "$n = count(Rain) between t and s",
+        "$n = avg(3 last Rain.mm) between t and s",
+        "not Rain between t and s",
+        "not Rain within 5 s from t",
+        "each Rain as r within 5 s from t",
+        "each Rain as r within 5 s from t and each Rain as q within 5 s from r",  # said once
+    ],
+)
+def test_what_hangs_on_the_last_one_of_all_has_no_bound(item: str) -> None:
+    rule = f"define D from Smoke as s and last Temp as t before s and {item}"
+    assert messages(f"{rule};") == [
+        "nothing bounds how long ago `t` may be, so every Rain would be kept forever"
+    ]
+    assert messages(f"{rule} unbounded;") == []
+
+
 # --- facts and events ---------------------------------------------------------------------------------------
 
 
@@ -220,6 +239,35 @@ def test_the_smallest_of_the_bounds_around_a_node_counts() -> None:
     ]
 
 
+def test_a_bound_does_not_reach_below_what_begins_anew() -> None:
+    for again in ("(Smoke(area = $a) ; Temp(area = $a)) + 10 s", "end (Smoke(area = $a) ; Temp(area = $a))"):
+        assert messages(f"define D from ({again} ; Rain(area = $a)) within 5 s;") == [
+            "nothing bounds how long `Smoke` is kept for what is to follow it, one for each value of `$a`"
+        ]
+    plan = compiled("define D from ((Smoke ; Temp) + 10 s ; Rain) within 5 s;")
+    assert [(n["within_ms"], n["horizon_ms"]) for n in nodes(plan, "seq")] == [(None, None), (5 * S, 5 * S)]
+    assert plan.summary()[0].horizon_ms is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("(((Smoke ; Temp) within 3 s) + 10 s ; Rain) within 5 s", 18 * S),
+        ("(end ((Smoke ; Temp) within 3 s) ; Rain) within 5 s", 8 * S),
+        ("(((Smoke ; Temp) within 3 s) ; Rain) within 5 s", 5 * S),
+        ("(begin ((Smoke ; Temp) within 3 s) ; Rain) within 5 s", 5 * S),
+        ("(Smoke + 10 s + 20 s ; Rain) within 5 s", 35 * S),
+    ],
+)
+def test_the_horizon_of_a_rule_adds_up_where_something_begins_anew(expression: str, expected: int) -> None:
+    plan = compiled(f"""
+        define D from {expression};
+        rule R when event D as d event Alarm as a, a coincides [1 s, *] d then call "a:b";
+        """)
+    assert plan.summary()[0].horizon_ms == expected
+    assert node(plan, "join")["conditions"][1]["horizon_ms"] == expected + S
+
+
 # --- matches ------------------------------------------------------------------------------------------------
 
 
@@ -257,6 +305,34 @@ def test_matches(match: str, expected: list[int | None]) -> None:
 def test_matches_without_a_bound(match: str) -> None:
     assert len(messages(f"define D from match {match};")) == 1
     assert None in step_horizons(match, "unbounded")
+
+
+@pytest.mark.parametrize(
+    ("match", "growing"),
+    [
+        ("every each Smoke as s", True),
+        ("every every Smoke as s", True),
+        ("every (Smoke as s | Rain as r)", True),
+        ("every ((every Smoke as s) then (Temp as t within 1 h))", True),
+        ("every (Smoke as s {2,3} within 1 h)", True),
+        ("every (Smoke as s {2 each} within 1 h)", True),
+        ("every (each Smoke as s and Rain as r within 1 h)", True),
+        ("each Smoke as s then every each Temp as t within 1 h from s", True),
+        ("every Smoke as s", False),
+        ("every (Smoke as s or Rain as r)", False),
+        ("every (next Smoke as s {3} within 1 h)", False),
+        ("every ((Smoke as s {2,3 each} until Rain as r) within 1 h)", False),
+        ("each Smoke as s then (each Temp as t within 1 h)", False),
+        ("every Smoke as s then (each Temp as t within 1 h)", False),
+    ],
+)
+def test_matches_that_multiply(match: str, *, growing: bool) -> None:
+    expected = (
+        "`every` starts this again each time it comes true, but it can come true several times: "
+        "more and more of them would run"
+    )
+    assert messages(f"define D from match {match};") == [expected] * growing
+    assert messages(f"define D from match {match} unbounded;") == []
 
 
 # --- shortest paths -----------------------------------------------------------------------------------------

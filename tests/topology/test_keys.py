@@ -27,6 +27,17 @@ def sub(plan: Plan, name: str) -> Subtopology:
         "from match every (Smoke(area = $a) then Temp(area = $a) within 1 h)",
         "from match every (Temp(area = $a) as t {10 while value > previous.value} within 1 h)",
         "from any(3, Temp(area = $a)*) within 1 h",
+        'from Smoke(area = "hall") as s and last Temp(area = "hall") as t within 1 h from s',
+        'from Smoke(area = "hall") ; Temp(area = "hall") within 1 h at most 3 per 1 h',
+        (
+            'from Smoke(area = $a) as s and last Temp(area = $a, area = "hall") as t within 1 h from s '
+            'and not Rain(area = "hall") between t and s'
+        ),
+        (
+            "from Smoke(area = $a) as s and each Temp(area = $a) as t within 1 h from s "
+            "and not Rain(area = $a, area = t.area) between t and s"
+        ),
+        "from Timer(hour = 9) as t and each Temp as l within 1 h from t",
     ],
 )
 def test_local(rule: str) -> None:
@@ -55,6 +66,23 @@ def test_local(rule: str) -> None:
         "from Timer(hour = 9) as t and last Temp as l within 1 h from t",
         "from Temp(value = $v) ; Rain(mm = $v) within 1 h",  # doubles have no partition
         "from Badge(person = $p) as b ; Badge(area = $p) as c within 1 h",  # one event in two places
+        # What is absent or measured ties nothing that is there: where there is none, the areas differ.
+        (
+            "from Smoke(area = $a) as s and each Temp(area = $b) as t within 1 h from s "
+            "and not Rain(area = $a, area = $b) between t and s"
+        ),
+        (
+            "from Smoke(area = $a) as s and each Temp(area = $b) as t within 1 h from s "
+            "and $n = count(Rain(area = $a, area = $b)) between t and s"
+        ),
+        'from Smoke(area = "hall") as s and last Temp(area = "roof") as t within 1 h from s',
+        'from Smoke(area = "hall") ; Temp(area = $a) ; Rain(area = $a) within 1 h',
+        # The last one of all is chosen, and then it is asked whether its area is the right one.
+        "from Smoke(area = $a) as s and last Temp(area = $b) as t within 1 h from s and $a = $b",
+        (
+            "from Smoke(area = $a) as s and last Temp(area = $b) as t within 1 h from s "
+            "and each Rain(area = $a, area = $b) as r within 1 h from s"
+        ),
     ],
 )
 def test_global(rule: str) -> None:
@@ -198,6 +226,30 @@ def test_a_single_event_changes_facts_at_its_own_key() -> None:
         """
     assert placements(compiled(rules.format(eqpt="$e"))) == {"Note": "local", "Use": "local"}
     assert placements(compiled(rules.format(eqpt="a.id"))) == {"Note": "global", "Use": "global"}
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        "not event Rain(area = $a, area = $b) as r, r before [0 s, 1 min] t",
+        "not fact Equipment(id = $a, id = $b)",
+    ],
+)
+def test_an_absent_condition_ties_nothing(absent: str) -> None:
+    plan = compiled(f"""
+        rule R when event Smoke(area = $a) as s event Temp(area = $b) as t, t after [0 s, 1 min] s {absent}
+        then call "a:b";""")
+    assert placements(plan) == {"R": "global"}
+
+
+def test_a_single_condition_stands_where_its_event_is() -> None:
+    rules = """
+        rule Note when event Alarm as a then assert Confirmed (eqpt = {eqpt}, alarm = a.id);
+        rule Forget when event Confirm as c fact Confirmed(eqpt = c.eqpt) as f then retract f;
+        """
+    assert placements(compiled(rules.format(eqpt="a.eqpt"))) == {"Note": "local", "Forget": "local"}
+    assert placements(compiled(rules.format(eqpt="a.id"))) == {"Note": "global", "Forget": "global"}
+    assert placements(compiled('rule R when fact Equipment as e then call "a:b";')) == {"R": "local"}
 
 
 def test_a_fact_of_a_topic_is_read_by_its_key() -> None:

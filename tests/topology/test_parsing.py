@@ -25,6 +25,8 @@ def tidy(text: str) -> str:
         ("A or B and C", "A or (B and C)"),
         ("A or B ; C", "(A or B) ; C"),
         ("A ; B ; C", "A ; B ; C"),
+        ("A as a and last after within 3 s from a", "A as a and last after within 3 s from a"),
+        ("A and commit after", "A and commit after"),
         ("A ; (B ; C)", "A ; (B ; C)"),
         ("(A ; B) ; C", "A ; B ; C"),
         ("A and B + 1 s as p or C", "(A and B + 1 s as p) or C"),
@@ -63,6 +65,7 @@ def test_and_joins_events_or_brings_an_item_of_a_pattern() -> None:
     assert isinstance(source("A and B within 1 s"), tree.Within)
     assert isinstance(source("A and not(B)[C, D]"), tree.And)
     assert isinstance(source("A and (B or C)"), tree.And)
+    assert isinstance(source("A and B(n = 1) + 5 s"), tree.And)
     for item, kind in {
         "last B within 1 s from A": tree.Selected,
         "3 first B before A": tree.Selected,
@@ -73,6 +76,14 @@ def test_and_joins_events_or_brings_an_item_of_a_pattern() -> None:
         "$n = count(b)": tree.Condition,
         "not $n > 1": tree.Condition,
         "((not $n > 1) or $n < 0)": tree.Condition,
+        "3 < $n": tree.Condition,
+        "7 s >= timeof(A) - $n": tree.Condition,
+        "b before [1 s, 2 s] A": tree.Condition,
+        "not b before [1 s] A": tree.Condition,
+        "b meets A": tree.Condition,
+        "timeof(A) - timeof(b) <= 7 s": tree.Condition,
+        "(A.n = b.n or 2.5 < $n)": tree.Condition,
+        "not b before A": tree.Negated,
     }.items():
         pattern = source(f"A and {item}")
         assert isinstance(pattern, tree.Pattern)

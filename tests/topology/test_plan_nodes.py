@@ -214,7 +214,10 @@ def step(slot: int) -> Node:
         ("Smoke within 5 s", {"op": "within", "within_ms": 5000, "since": None, "of": step(0)}),
         (
             "Smoke as s then Temp within 5 s from s",
-            {"op": "within", "within_ms": 5000, "since": 0, "of": {"op": "then", "of": [step(0), step(1)]}},
+            {
+                "op": "then",
+                "of": [step(0), {"op": "within", "within_ms": 5000, "since": 0, "of": step(1)}],
+            },
         ),
         (
             "Smoke as s then not Temp for 5 s from s",
@@ -361,6 +364,11 @@ def test_summaries() -> None:
         define G from Smoke + 15 min;
         rule H when fact Equipment as e event Alarm(eqpt = e.id) as a
                     event Confirm(alarm = a.id) as c, c after [0 s, 5 s] a then call "a:b";
+        define I from ((Smoke ; Temp) ; any(2, Rain*)) within 1 h;
+        define J from (not(Rain)[Smoke + 1 s, Temp] ; Rain) within 1 h;
+        define K from (periodic*(Smoke, 10 s collect Temp.value, Rain) ; Smoke) within 1 h;
+        define L from match every (Smoke(area = $a) then Temp(area = $a) within 5 min);
+        rule M when event Alarm as a event Confirm as c, c coincides a then call "a:b";
         """)
     assert [(rule.name, rule.horizon_ms, rule.state) for rule in plan.summary()] == [
         ("A", 3_600_000, "keeps every Smoke for each binding, for 1 h"),
@@ -381,4 +389,30 @@ def test_summaries() -> None:
         ("F", 300_000, "keeps Smoke, for 5 min"),
         ("G", 900_000, "keeps every Smoke, for 15 min"),
         ("H", 5_000, "keeps every Equipment and every Alarm, for 5 s"),
+        (
+            "I",
+            3_600_000,
+            (
+                "keeps the latest Smoke, for 1 h and the latest Rain, for 1 h "
+                "and the latest (Smoke ; Temp), for 1 h"
+            ),
+        ),
+        (
+            "J",
+            3_601_000,
+            (
+                "keeps every Smoke, for 1 s and the latest (Smoke + 1 s), for 1 h "
+                "and the latest not(Rain)[(Smoke + 1 s), Temp], for 1 h"
+            ),
+        ),
+        (
+            "K",
+            3_600_000,
+            (
+                "keeps every Smoke, for 1 h and the latest Temp, for 1 h "
+                "and the latest periodic*(Smoke, 10 s collect Temp.value, Rain), for 1 h"
+            ),
+        ),
+        ("L", 300_000, "keeps Smoke for each binding, for 5 min"),
+        ("M", 0, "keeps the events of one time"),
     ]

@@ -11,7 +11,9 @@ from tocsin.topology import Plan, compile_rules, format_rules
 from tocsin.topology.rendering import draw_mermaid, draw_svg, explain
 from tocsin.topology.rendering.describe import describe
 from tocsin.topology.rendering.diagram import Diagram, Look
+from tocsin.topology.rendering.measure import mono_width
 from tocsin.topology.rendering.picture import picture
+from tocsin.topology.rendering.svg import CHIP_SIZE, MARGIN
 from tocsin.topology.rendering.view import View
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -82,6 +84,10 @@ NODES = [
     ("any(3, Smoke*) within 5 min", "any(3, Smoke*): within 5 min"),
     ("aperiodic*(Smoke, Temp, Rain) within 5 min", "aperiodic*(Smoke, Temp, Rain): within 5 min"),
     ("periodic(Smoke, 10 s, Rain) within 5 min", "periodic(Smoke, 10 s, Rain): within 5 min"),
+    (
+        "periodic*(Smoke, 10 s collect Temp.value, Rain) within 5 min",
+        "periodic*(Smoke, 10 s collect Temp.value, Rain): within 5 min",
+    ),
     ("not(Rain)[Smoke, Temp] within 5 min", "not(Rain)[Smoke, Temp]: within 5 min"),
     ("Smoke + 15 min", "Smoke + 15 min"),
     ("begin (Smoke ; Temp within 5 min)", "begin …"),
@@ -104,8 +110,8 @@ NODES = [
         "pattern Smoke as s: each Temp as t within 1 h from s; t within 9 s from s",
     ),
     (
-        "match every (Temp as t {3 while value > previous.value} then not Rain for 5 min) within 1 h",
-        "match Temp, Rain: every (t{3 while t.value > previous.value} then not Rain for 5 min) within 1 h",
+        "match every (Temp as t {3 while value > previous.value} then not Rain for 5 min within 1 h)",
+        "match Temp, Rain: every (t{3 while t.value > previous.value} then not Rain for 5 min within 1 h)",
     ),
     (
         "match Temp as t then Smoke | Rain then (each Login{2,} until Smoke) within 1 h",
@@ -131,6 +137,7 @@ def test_facts_and_rules_are_told_too() -> None:
       timeof(a) > 5 then modify e (state = "OFFLINE"), retract a;
     rule Woken when event change Equipment(state = "ONLINE") as e to (state = "ACTIVE") as act
     then call "ops:woken" priority 7;
+    rule Rest on Rain do deactivate Woken, flush Rain, webhook "https://example.org";
     """
     told = explain(plan_of(text))
     assert 'fact Equipment: state = "ACTIVE"' in told
@@ -138,6 +145,12 @@ def test_facts_and_rules_are_told_too() -> None:
     assert "rule Confirm: modify e; retract a" in told
     assert 'change Equipment: from state = "ONLINE"; to state = "ACTIVE"' in told
     assert 'rule Woken: call "ops:woken"  [detached; priority 7]' in told
+    assert 'rule Rest: deactivate Woken; flush Rain; webhook "https://example.org"' in told
+
+
+def test_what_a_repeated_step_is_tied_by_is_told() -> None:
+    told = explain(plan_of("define D from match every (Temp($a) as t {3} within 1 h);"))
+    assert "runs local: its events are tied by $a, the key of their topics" in told
 
 
 # What is told of a plan.
@@ -166,13 +179,13 @@ def test_a_plan_is_told_from_what_it_reads_to_what_it_writes() -> None:
 
 def test_what_is_shared_is_told_once_with_all_its_contexts() -> None:
     told = explain(example("stock"))
-    assert told.startswith("stock: 2 definitions and 2 rules in 17 nodes (30 if nothing were shared)\n")
-    (shared,) = re.findall(r"#14 .*\[.*", told)
+    assert told.startswith("stock: 2 definitions and 2 rules in 18 nodes (30 if nothing were shared)\n")
+    (shared,) = re.findall(r"#15 .*\[.*", told)
     assert shared == (
-        "#14 … ; …: within 1 day  [chronicle, recent; keeps 1 day; shared by RecentX, ChronicleX]"
+        "#15 … ; …: within 1 day  [chronicle, recent; keeps 1 day; shared by RecentX, ChronicleX]"
     )
-    assert told.count("#14 ") == 2
-    assert "#14 … ; … (above)" in told
+    assert told.count("#15 ") == 2
+    assert "#15 … ; … (above)" in told
     assert "runs global: nothing ties all its events to one key" in told
     assert "  sends to tocsin.stock.global\n    end sell_stock\n" in told
 
@@ -232,8 +245,10 @@ def test_parts_that_are_linked_over_a_topic_are_drawn_apart() -> None:
         if link.over_topic
     }
     assert over == {(0, 1)}
+    # What R2 keeps is its own: it counts events from before its activation.
     assert [box.title for box in diagram.boxes if box.shared] == [
-        "end sell_stock and begin set_price",
+        "end sell_stock",
+        "begin set_price",
         "… ; …",
     ]
     chips = {box.title: [chip.text for chip in box.chips] for box in diagram.boxes}
@@ -273,6 +288,14 @@ def test_rules_are_linked_back_to_the_facts_they_change(action: str) -> None:
     assert [link.label for link in diagram.links if diagram.boxes[link.start].title == "R"] == [
         action.split(maxsplit=1)[0]
     ]
+
+
+def test_the_sheet_is_wide_enough_for_the_labels_of_links_back() -> None:
+    plan = plan_of("rule R when fact Equipment as e event Alarm(eqpt = e.id) as a then retract e;")
+    root = ET.fromstring(draw_svg(plan))  # noqa: S314 – our own
+    (label,) = (text for text in root.iter(f"{SVG}text") if text.get("class") == "label leaving")
+    right = float(label.get("x", "0")) + mono_width(label.text or "", CHIP_SIZE)
+    assert right + MARGIN <= float(root.get("width", "0")) - MARGIN
 
 
 # The drawings.

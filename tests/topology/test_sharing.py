@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.topology.planned import compiled, node, nodes
-from tocsin.topology import Plan
+from tocsin.topology import Plan, compile_rules
 
 
 def kinds(plan: Plan) -> list[str]:
@@ -24,6 +24,33 @@ def test_equal_patterns_are_one() -> None:
     assert kinds(plan) == ["source", "source", "pattern", "define", "define"]
     assert [found["roles"] for found in nodes(plan, "define")] == [["s", "t"], ["x", "y"]]
     assert node(plan, "pattern")["contexts"] == [{"context": None, "disjoint": False, "subscribers": 2}]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Temp(value > 3)", "Temp(3 < value)"),
+        ('Temp(value > 3, area = "a")', 'Temp("a" = area, value > 3, value > 3)'),
+        ('Temp(value > 3 or area = "a")', 'Temp(area = "a" or 3 < value)'),
+        ('Temp(not (value > 3 and area != "a"))', 'Temp(not ("a" != area and 3.0 < value))'),
+        (
+            "Smoke as s and last Temp(value > s.level, area = s.area, at = s.level) as t within 1 h from s",
+            "Smoke as s and last Temp(s.level = at, s.area = area, s.level < value) as t within 1 h from s",
+        ),
+        (
+            "Smoke(area = $a) as s ; Temp(area = $a, value > s.level, at != s.level) as t within 1 h",
+            "Smoke(area = $b) as s ; Temp(s.level != at, s.level < value, $b = area) as t within 1 h",
+        ),
+        (
+            "match every (Smoke as s then Temp(value > s.level, at != s.level) as t within 1 h)",
+            "match every (Smoke as s then Temp(s.level != at, s.level < value) as t within 1 h)",
+        ),
+    ],
+)
+def test_the_order_of_conditions_and_operands_does_not_matter(one: str, other: str) -> None:
+    plan = compiled(f"define One from {one}; define Two from {other};")
+    first, second = nodes(plan, "define")
+    assert first["input"] == second["input"]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +178,14 @@ def test_a_recursive_source_refers_back() -> None:
         ("from Smoke ; Temp within 1 h", "from Smoke ; Temp within 1 h -- the same", True),
         ("from Smoke ; Temp within 1 h", "from Smoke ; Temp within 2 h", False),
         ("from Smoke ; Temp within 1 h", "from Smoke ; Temp within 1 h context chronicle", False),
+        ("from Smoke ; Temp within 1 h", "from Smoke ; Temp within 1 h context recent", True),
+        (
+            "from Smoke ; Temp within 1 h disjoint",
+            "from Smoke ; Temp within 1 h context recent disjoint",
+            True,
+        ),
+        ("from Smoke ; Temp within 1 h", "from Smoke ; Temp within 1 h disjoint", False),
+        ("from Smoke ; Temp within 1 h", "from Smoke ; Temp within 1 h unbounded", True),
         (
             "from Smoke as s and last Temp as t within 1 h from s",
             "from Smoke as s and last Temp as t within 1 h from Smoke",
@@ -164,3 +199,48 @@ def test_fingerprints_of_definitions(one: str, other: str, *, same: bool) -> Non
     named = "event Busy = Smoke and Temp;"
     prints = [node(compiled(f"{named} define D {text}\n;"), "define")["fingerprint"] for text in (one, other)]
     assert (prints[0] == prints[1]) is same
+
+
+PLAIN = 'event E (a: string, t: timestamp) on "e" key a;'
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        'event E (a: string, t: timestamp) on "e" key a time t;',
+        'event E (a: string, t: timestamp) on "e" key a start t;',
+        'event E (a: string, t: timestamp) on "e" key a id a;',
+        'event E (a: string, t: timestamp) on "other" key a;',
+        f'{PLAIN} event F extends E (n: long) on "f";',
+        f'{PLAIN} event F extends E on "f"; event G extends F on "g";',
+    ],
+)
+def test_fingerprints_of_nodes_follow_the_declaration(changed: str) -> None:
+    sources = [
+        node(compile_rules(f"{declared} define D from E;", app="test"), "source")["fingerprint"]
+        for declared in (PLAIN, changed)
+    ]
+    assert sources[0] != sources[1]
+
+
+def test_a_type_that_extends_another_event_changes_nothing() -> None:
+    other = f'{PLAIN} event O (n: long) on "o"; event P extends O on "p";'
+    plans = [compile_rules(f"{declared} define D from E;", app="test") for declared in (PLAIN, other)]
+    assert node(plans[0], "source")["fingerprint"] == node(plans[1], "source")["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    "switched",
+    [
+        'rule Two on Smoke ; Temp within 1 h do call "a:c" inactive;',
+        'rule Two on Smoke ; Temp within 1 h do call "a:c" trigger previous;',
+        'rule Two on Smoke ; Temp within 1 h do call "a:c"; rule Off on Page do deactivate Two;',
+    ],
+)
+def test_rules_that_are_not_always_active_remember_alone(switched: str) -> None:
+    plan = compiled(f'rule One on Smoke ; Temp within 1 h do call "a:b"; {switched}')
+    one, two = nodes(plan, "seq")
+    assert one["inputs"] == two["inputs"]
+    assert one["fingerprint"] != two["fingerprint"]
+    same = compiled('rule One on Smoke ; Temp within 1 h do call "a:b";')
+    assert node(same, "seq")["fingerprint"] == one["fingerprint"]

@@ -73,14 +73,16 @@ ROLES = {
     "any(1, Smoke as a, Rain as b)": ("??", "**"),
     "any(3, Smoke as a*)": ("+", "+"),
     "any(1, Smoke as a*)": ("1", "+"),
-    "aperiodic(Smoke as a, Rain as b, Temp)": ("11", "+1"),
-    "aperiodic*(Smoke as a, Rain as b, Temp as c)": ("1*1", "+*1"),
-    "periodic(Smoke as a, 1 s, Rain) as b": ("11", "+1"),
-    "periodic*(Smoke as a, 1 s, Rain as c) as b": ("1*1", "+*1"),
-    "not (Temp)[Smoke as a, Rain as b]": ("11", "+1"),
+    "aperiodic(Smoke as a, Rain as b, Temp)": ("11", "11"),
+    "aperiodic*(Smoke as a, Rain as b, Temp as c)": ("1*1", "1*1"),
+    "periodic(Smoke as a, 1 s, Rain) as b": ("11", "11"),
+    "periodic*(Smoke as a, 1 s, Rain as c) as b": ("1*1", "1*1"),
+    "not (Temp)[Smoke as a, Rain as b]": ("11", "11"),
+    "not (Temp)[Smoke as a, Rain as b] ; Temp as c": ("111", "++1"),
+    "not (Temp)[Smoke as a and Rain as b, Temp as c]": ("111", "++1"),
     "Smoke as a + 1 s as b": ("11", "11"),
     "begin (Smoke as a or Rain as b) ; Temp as c": ("??1", "**1"),
-    "aperiodic*(Smoke as a, Rain as b or Temp as c, Temp as d)": ("1**1", "+**1"),
+    "aperiodic*(Smoke as a, Rain as b or Temp as c, Temp as d)": ("1**1", "1**1"),
 }
 
 

@@ -36,6 +36,8 @@ def test_most_can_be_expressed(outcomes: list[Outcome]) -> None:
 def test_each_case_ends_as_it_should() -> None:
     ended = {outcome.case.id: (outcome.verdict, outcome.detail) for outcome in map(run, load(SAMPLE))}
     passed = {name for name, (verdict, _) in ended.items() if verdict is Verdict.PASSED}
+    translated = ("drools", "esper", "flink", "opencep", "siddhi", "snoop", "trex")
+    assert {name.split("-")[1] for name in passed} == set(translated)
     assert {name: ended[name] for name in ended.keys() - passed} == {
         "sample-opencep-1": (Verdict.FAILED, "missing: {a1, b2}"),
         "sample-drools-6": (Verdict.INEXPRESSIBLE, "notation: soundslike $a )"),

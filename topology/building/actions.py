@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 from tocsin.topology import tree as ast
 from tocsin.topology.building.handles import Constituent, Facts, Kind, condition, conditions_of, constituent
-from tocsin.topology.building.names import BuildingError, attribute_name, event_name
+from tocsin.topology.building.names import BuildingError, Undecided, attribute_name, event_name
 from tocsin.topology.building.values import Operand, RoleLike, Value, expression, role_name
 
 # --- conditions ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Undecided):
     """A condition on a fact or an event; `~` denies it."""
 
     tree: ast.FactCondition | ast.EventCondition
@@ -21,14 +21,14 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Changing:
+class Changing(Undecided):
     """The event that a fact goes from one state to another."""
 
     tree: ast.ChangeCondition
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class When(Undecided):
     """Facts and events that hold together: what triggers a rule on facts."""
 
     tree: ast.When

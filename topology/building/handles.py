@@ -6,7 +6,15 @@ from types import EllipsisType
 from typing import Literal, overload
 
 from tocsin.topology import tree as ast
-from tocsin.topology.building.names import BuildingError, Length, attribute_name, choice, duration, whole
+from tocsin.topology.building.names import (
+    BuildingError,
+    Length,
+    Undecided,
+    attribute_name,
+    choice,
+    duration,
+    whole,
+)
 from tocsin.topology.building.values import Operand, RoleLike, Value, expression, role_name
 from tocsin.topology.errors import suggest
 from tocsin.topology.printing.events import event
@@ -17,7 +25,7 @@ TakeName = Literal["first", "each", "next"]
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class Events(Undecided):
     """An event expression; `tree` is its node.
 
     `E1 | E2`, `E1 & E2`, `E1 >> E2` (a sequence), `E + "15 min"` and `E.within("5 min")`. They bind as
@@ -115,7 +123,7 @@ class Kind(Constituent):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Undecided):
     """A kind of fact, alone or with conditions: what may stand in `holds`."""
 
     tree: ast.Occurrence
@@ -141,14 +149,14 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Item(Undecided):
     """What a terminator asks for: joined to it, and to other items, by `&`."""
 
     tree: ast.PatternItem
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Undecided):
     """A terminator and what it asks for; a condition on parameters may be joined too.
 
     >>> print(kind("Smoke")(area=param("a")).as_("s") & last(kind("Temp"), within="3 min", from_="s"))
@@ -173,7 +181,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Undecided):
     """A match; `tree` is its node. A single event that is joined to it becomes a step.
 
     `M1 >> M2` (then), `M1 & M2`, `M1 | M2` (each on its own), `~M` (not).
@@ -328,10 +336,17 @@ def match_of(given: object) -> ast.MatchExpr:
 
 
 def _on_parameters(given: Value) -> ast.Condition:
-    if not isinstance(_leftmost(given.tree), ast.Parameter):
-        message = f"A condition in a pattern begins with a parameter, as `$m > 45` does; `{given}` does not."
-        raise BuildingError(message)
-    return ast.Condition(given.tree)
+    match _leftmost(given.tree):
+        case ast.Parameter() | ast.Duration() | ast.Reference(of=ast.Name()):
+            return ast.Condition(given.tree)
+        case ast.Literal(value=value) if not isinstance(value, bool):
+            return ast.Condition(given.tree)
+        case _:
+            message = (
+                "A condition in a pattern begins with a parameter, an attribute of a role or a number, as "
+                f"`$m > 45` and `t.value > 45` do; `{given}` does not."
+            )
+            raise BuildingError(message)
 
 
 def _leftmost(expr: ast.Expr) -> ast.Expr:

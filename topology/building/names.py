@@ -24,6 +24,19 @@ class BuildingError(TocsinError):
     """A rule was put together in a way that the language has no text for."""
 
 
+class Undecided:
+    """What is joined by `&`, `|` and `~`: Python's `and`, `or` and `not` would silently drop a part of it."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        message = (
+            "A part of a rule is neither true nor false in Python: join parts with `&`, `|` and `~` instead "
+            "of `and`, `or` and `not`."
+        )
+        raise BuildingError(message)
+
+
 def attribute_name(text: str) -> ast.Name:
     """Return the name of an attribute, a parameter or a type."""
     return _name(text, NOT_ATTRIBUTES)

@@ -2,7 +2,7 @@
 
 from tocsin.topology.errors import Span, suggest
 from tocsin.topology.parsing.clauses import EventClauses, RuleClauses, read_clauses
-from tocsin.topology.parsing.cursor import Cursor
+from tocsin.topology.parsing.cursor import Cursor, ParseError
 from tocsin.topology.parsing.events import parse_event
 from tocsin.topology.parsing.expressions import parse_expression
 from tocsin.topology.parsing.rules import parse_actions, parse_when
@@ -116,6 +116,9 @@ def _priorities(cursor: Cursor, start: Span) -> Priorities:
 
 def _define(cursor: Cursor, name: Name, start: Span) -> Define:
     attributes = _attributes(cursor)
+    if cursor.at("when"):
+        hint = f"write `rule … when … then publish {name} (…)`, and declare `event {name} (…);`"
+        raise ParseError("`when` belongs to a rule", cursor.token.span, hint)
     cursor.expect("from")
     source = parse_source(cursor)
     clauses = RuleClauses()

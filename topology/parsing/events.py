@@ -95,7 +95,13 @@ def _primary(cursor: Cursor) -> EventExpr:
     if cursor.token.text in SELECTIONS:
         hint = f"`{cursor.token.text}` selects for a single event before it, not for an expression"
         raise cursor.unexpected("an event", hint)
-    return parse_occurrence(cursor)
+    occurrence = parse_occurrence(cursor)
+    if cursor.at("{"):
+        hint = (
+            f"write `from match {occurrence.event}{{3}}`, or `any(3, {occurrence.event}*)` in an expression"
+        )
+        raise ParseError("a number of repetitions belongs to a match", cursor.token.span, hint)
+    return occurrence
 
 
 def _grouped(cursor: Cursor) -> EventExpr:

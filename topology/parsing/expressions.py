@@ -70,7 +70,12 @@ def parse_conditions(cursor: Cursor) -> tuple[Expr, ...]:
 def parse_assignment(cursor: Cursor) -> Assignment:
     """Read `attribute = value`."""
     name = cursor.attribute_name("an attribute of the event to define")
-    cursor.expect("=", hint=f"give it a value, like `{name} = …`")
+    hint = f"give it a value, like `{name} = …`"
+    if cursor.at(*COMPARISONS):
+        hint = (
+            "here attributes get their values; a condition stands behind `if`, or in the event's parentheses"
+        )
+    cursor.expect("=", hint=hint)
     value = parse_expression(cursor)
     return Assignment(name, value, cursor.since(name.span))
 

@@ -38,15 +38,27 @@ _MAX_GROUP = 99
 def parse_occurrence(cursor: Cursor) -> Occurrence:
     """Read `Temp(area = $a, value > 45) as t`, or `Sell[1](…) as s`."""
     start = cursor.token.span
+    refuse_when(cursor)
     event = cursor.name("the name of an event")
     group = None
     if cursor.accept("["):
         group = cursor.count("the number of a group", low=1, high=_MAX_GROUP)
         cursor.expect("]")
     conditions = parse_conditions(cursor)
+    if group is None and cursor.at("["):
+        hint = f"write `{event}[1](…)`"
+        raise ParseError("the number of a group stands before the parentheses", cursor.token.span, hint)
     alias = parse_alias(cursor)
     cursor.count_constituent(cursor.since(start))
     return Occurrence(event, conditions, alias, group, span=cursor.since(start))
+
+
+def refuse_when(cursor: Cursor) -> None:
+    """Fail for `and fact F(…)`, which only a rule with `when` can ask for."""
+    if cursor.at("fact", "event") and cursor.peek().text[:1].isupper() and not cursor.starts_line():
+        hint = f"write `rule … when {cursor.token.text} {cursor.peek().text}(…) … then …`"
+        message = f"`{cursor.token.text}` stands in a rule with `when`, which joins facts and events"
+        raise ParseError(message, cursor.token.span, hint)
 
 
 def parse_phase(cursor: Cursor) -> Occurrence | Modified:

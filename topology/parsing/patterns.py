@@ -3,8 +3,15 @@
 from tocsin.topology.errors import Span
 from tocsin.topology.parsing.cursor import Cursor, ParseError
 from tocsin.topology.parsing.expressions import NOT, parse_expression
-from tocsin.topology.parsing.occurrences import parse_constituent
-from tocsin.topology.parsing.words import SELECTIONS, UNITS
+from tocsin.topology.parsing.lookahead import (
+    opens_aggregate,
+    opens_bound,
+    opens_call,
+    opens_comparison,
+    opens_condition,
+)
+from tocsin.topology.parsing.occurrences import parse_constituent, refuse_when
+from tocsin.topology.parsing.words import SELECTIONS
 from tocsin.topology.tokens import Kind
 from tocsin.topology.tree import (
     Aggregated,
@@ -27,8 +34,8 @@ from tocsin.topology.tree import (
 
 MAX_ITEMS = 100
 
+_ITEMS = "write `last Temp(…) within …`, `not Rain …`, `$m = avg(…) …`, or a condition such as `$m > 45`"
 _EARLIER = "the name of an earlier constituent"
-_RANGES = frozenset({"between", "within", "before"})
 
 
 def parse_pattern(cursor: Cursor, terminator: Constituent, start: Span) -> Pattern:
@@ -51,54 +58,28 @@ def opens_item(cursor: Cursor) -> bool:
         return True
     if token.text == "not" and cursor.peek(2).text != "(":
         return True
-    return _opens_condition(cursor, 1) or _opens_bound(cursor, 1)
-
-
-def _opens_condition(cursor: Cursor, ahead: int = 0) -> bool:
-    while cursor.peek(ahead).text in {"(", "not", "-"}:
-        ahead += 1
-    return cursor.peek(ahead).kind is Kind.PARAMETER
-
-
-def _opens_bound(cursor: Cursor, ahead: int = 0) -> bool:
-    name, within, amount, unit, after = (cursor.peek(ahead + n) for n in range(5))
-    return (
-        name.kind is Kind.WORD
-        and within.text == "within"
-        and amount.kind is Kind.INTEGER
-        and unit.text in UNITS
-        and after.text == "from"
-    )
-
-
-def _opens_aggregate(cursor: Cursor) -> bool:
-    """Whether `$m = avg(…` goes on as `…) within 3 min from s` does, and is no comparison with a value."""
-    parameter, equals, function, bracket = (cursor.peek(n) for n in range(4))
-    if parameter.kind is not Kind.PARAMETER or function.kind is not Kind.WORD:
-        return False
-    if (equals.text, bracket.text) != ("=", "("):
-        return False
-    depth, ahead = 1, 4
-    while depth and (token := cursor.peek(ahead)).kind is not Kind.END:
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        ahead += 1
-        if token.text == ")" and cursor.peek(ahead).text == ".":
-            return True
-    return cursor.peek(ahead).text in _RANGES
+    return opens_condition(cursor, 1) or opens_comparison(cursor, 1) or opens_bound(cursor, 1)
 
 
 def _item(cursor: Cursor, role: str) -> PatternItem:
-    if _opens_condition(cursor):
-        return _aggregated(cursor, role) if _opens_aggregate(cursor) else _condition(cursor)
+    if opens_condition(cursor):
+        return _aggregated(cursor, role) if opens_aggregate(cursor) else _condition(cursor)
+    if opens_call(cursor) and not cursor.at("not"):
+        return _condition(cursor)
+    if opens_comparison(cursor):
+        name = cursor.token
+        hint = f"name its event, like `{role}.{name.text}`, or put the condition into the event's parentheses"
+        raise ParseError(f"it is not clear of which event `{name.text}` is an attribute", name.span, hint)
     if cursor.at("not"):
         return _negated(cursor, role)
-    return _bound(cursor) if _opens_bound(cursor) else _selected(cursor, role)
+    return _bound(cursor) if opens_bound(cursor) else _selected(cursor, role)
 
 
 def _selected(cursor: Cursor, role: str) -> Selected:
+    refuse_when(cursor)
     start = cursor.token
     count = cursor.count("a whole number", low=1) if start.kind is Kind.INTEGER else 1
-    example = f"say which one: `last {start.text}(…)`" if start.text[:1].isupper() else None
+    example = f"say which one: `last {start.text}(…)`" if start.text[:1].isupper() else _ITEMS
     selection = Selection(cursor.choose(*SELECTIONS, hint=example))
     occurrence = parse_constituent(cursor)
     example = f"say how far back it may lie, like `within 3 min from {role}`"

@@ -15,6 +15,7 @@ from tocsin.topology.passes.graph import build_graph
 from tocsin.topology.passes.horizons import bound_horizons
 from tocsin.topology.passes.inherit import inherit_attributes
 from tocsin.topology.passes.keys import analyse_keys
+from tocsin.topology.passes.loops import refuse_loops
 from tocsin.topology.passes.matches import type_matches
 from tocsin.topology.passes.named import expand_named
 from tocsin.topology.passes.nesting import check_nesting
@@ -57,6 +58,7 @@ PASSES: tuple[Pass, ...] = (
     push_down,
     bound_horizons,
     refuse_cycles,
+    refuse_loops,
     raise_mistakes,
     analyse_keys,
     build_graph,

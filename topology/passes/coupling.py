@@ -30,9 +30,9 @@ def _couple(rule: Rule, declaration: RuleDeclaration, compilation: Compilation, 
         return
     rule.coupling = declaration.coupling
     if outside is not None and rule.coupling not in _OUTSIDE:
-        word = "call" if isinstance(outside, Invoke) else "webhook"
+        verb = "call" if isinstance(outside, Invoke) else "webhook"
         compilation.report.error(
-            f"a `{word}` cannot be undone, so it cannot be {rule.coupling}: part of a transaction",
+            f"a `{verb}` cannot be undone, so it cannot be {rule.coupling}, in a transaction that might be",
             outside.span,
             "write `coupling detached`, or `coupling dependent` to wait for the unit of work to commit",
         )

@@ -74,7 +74,7 @@ def refuse_cycles(compilation: Compilation) -> None:
 
 
 def _edges(rule: Rule) -> Iterator[_Edge]:
-    for use in _uses(rule):
+    for use in uses(rule):
         constituent = rule.constituents[use.constituent]
         if constituent.event.kind is Kind.DEFINED:
             yield _Edge(constituent.event.name, constituent.span, use.denied)
@@ -95,7 +95,8 @@ def _report(cycle: tuple[str, ...], edges: dict[str, list[_Edge]], compilation: 
     )
 
 
-def _uses(rule: Rule) -> Iterator[Use]:
+def uses(rule: Rule) -> Iterator[Use]:
+    """Yield the constituents of a rule that may lie at the position of its occurrence."""
     match rule.source:
         case Pattern(items):
             yield Use(0)

@@ -1,7 +1,7 @@
 """The event graph: the nodes of all rules, those of equal meaning once, and who uses them how."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from tocsin.topology.model import (
     Switch,
     Webhook,
 )
+from tocsin.topology.passes.cycles import uses
 from tocsin.topology.plan import (
     DefineNode,
     JoinNode,
@@ -32,11 +33,13 @@ from tocsin.topology.plan import (
     Subscription,
 )
 from tocsin.topology.planning.dependencies import units
+from tocsin.topology.planning.digraphs import components
 from tocsin.topology.planning.reach import below
 from tocsin.topology.planning.root_nodes import Root, build_root
 from tocsin.topology.planning.stores import NodeStore
 from tocsin.topology.subscribers import Binding, PlanAction, PlanRate
 from tocsin.topology.terms import Term, renumber
+from tocsin.topology.tree import TriggerMode
 
 _Detector = OperatorNode | PatternNode | MatchingNode | JoinNode
 Way = tuple[str | None, bool]
@@ -44,15 +47,40 @@ Way = tuple[str | None, bool]
 
 
 def build_graph(compilation: Compilation) -> None:
-    """Fill the nodes: those of a rule behind those of the rules it depends on."""
+    """Fill the nodes: those of a rule behind those of the rules it depends on.
+
+    Where rules depend on each other, what one uses of another at its own position comes first.
+    """
     store = NodeStore([plan_type(declared) for declared in compilation.types.values()])
     order = {id(rule): place for place, rule in enumerate(compilation.rules)}
+    actions = (action for rule in compilation.rules for action in rule.actions)
+    switched = {action.rule for action in actions if isinstance(action, Switch)}
     for unit in units(compilation):
-        for rule in unit:
+        for rule in _by_position(unit):
+            store.owner = rule.name if _remembers_alone(rule, switched) else None
             _Subscriber(rule, build_root(rule, store), store).add(order[id(rule)])
     _connect_producers(store.nodes)
     _note_contexts(store.nodes)
     compilation.nodes = store.nodes
+
+
+def _remembers_alone(rule: Rule, switched: set[str]) -> bool:
+    """Tell whether a rule may have seen other events than rules that are always active, from now on."""
+    return not rule.active or rule.name in switched or rule.trigger is TriggerMode.PREVIOUS
+
+
+def _by_position(unit: Sequence[Rule]) -> list[Rule]:
+    """Return rules behind those whose occurrences they use at their own position; else in their order."""
+    makers: dict[str, list[int]] = {}
+    for number, rule in enumerate(unit):
+        if rule.output is not None:
+            makers.setdefault(rule.output.name, []).append(number)
+
+    def needs(number: int) -> Iterator[int]:
+        for use in uses(unit[number]):
+            yield from makers.get(unit[number].constituents[use.constituent].event.name, ())
+
+    return [unit[number] for found in components(range(len(unit)), needs) for number in found]
 
 
 class _Subscriber:

@@ -7,17 +7,19 @@ number.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from tocsin.topology.errors import Span
 from tocsin.topology.model import Compilation, Constituent, Rule
-from tocsin.topology.planning.algebra import STORING, accumulates, slots
-from tocsin.topology.planning.lifetimes import lifetime
+from tocsin.topology.planning.algebra import STORING, accumulates, resets, slots
+from tocsin.topology.planning.lifetimes import lifetime, multiplying
 from tocsin.topology.planning.soundness import sound_rules
 from tocsin.topology.planning.timelines import Lengths, Reason, Timeline
 from tocsin.topology.sources import (
     Aggregated,
     Ahead,
     Backward,
+    Between,
     Bounded,
     Changed,
     Expression,
@@ -30,6 +32,7 @@ from tocsin.topology.sources import (
     Selected,
     When,
     Within,
+    constituents_of,
     operands,
     own_constituents,
 )
@@ -39,6 +42,9 @@ from tocsin.topology.types import Kind
 
 _OR_SAY_SO = "or say `unbounded` if that is meant"
 _SNIPPET_LENGTH = 60
+
+_Kept = Selected | Negated | Aggregated
+"""What a pattern looks up."""
 
 
 def bound_horizons(compilation: Compilation) -> None:
@@ -105,33 +111,42 @@ class _Horizons:
         horizon = timeline.horizons(0)
         for constituent in self._rule.constituents[1:]:
             constituent.horizon_ms = horizon(constituent)
+        endless: set[int] = set()
         for item, tree in zip(pattern.items, self._tree.items, strict=True):
             if isinstance(item, Selected) and item.selection is Selection.FIRST:
                 found = timeline.horizon_of_candidates(item.constituent, 0)
                 self._rule.constituents[item.constituent].horizon_ms = found
-            self._check(item, tree.span)
+            if isinstance(item, Selected | Negated | Aggregated) and not self._rule.unbounded:
+                self._check(item, tree.span, endless)
 
-    def _check(self, item: Item, span: Span) -> None:
-        match item:
-            # What hangs on another one that has no bound is reported there.
-            case (
-                Selected(range=Backward(within_ms=None, anchor=index))
-                | Negated(range=Backward(within_ms=None, anchor=index))
-                | Aggregated(range=Backward(within_ms=None, anchor=index))
-            ) if not self._rule.unbounded:
-                constituent = self._rule.constituents[item.constituent]
-                few = index == 0 and self._few(item, constituent)
-                if constituent.horizon_ms is None and not few:
-                    anchor = self._rule.constituents[index].role
-                    self._report.error(
-                        f"nothing bounds how long before `{anchor}` it may lie, so every "
-                        f"{constituent.event.name} would be kept forever",
-                        span,
-                        f"write `within … from {anchor}` instead of `before {anchor}`, {_OR_SAY_SO}",
-                    )
+    def _check(self, item: _Kept, span: Span, endless: set[int]) -> None:
+        """Report what nothing bounds; what hangs on one of the `endless` is reported there."""
+        constituent = self._rule.constituents[item.constituent]
+        if constituent.horizon_ms is not None or self._few(item, constituent):
+            return
+        endless.add(constituent.index)
+        name = constituent.event.name
+        match item.range:
+            case Backward(within_ms=None, anchor=index):
+                anchor = self._rule.constituents[index].role
+                self._report.error(
+                    f"nothing bounds how long before `{anchor}` it may lie, so every {name} would be kept "
+                    "forever",
+                    span,
+                    f"write `within … from {anchor}` instead of `before {anchor}`, {_OR_SAY_SO}",
+                )
+            case Between(first=index) | Backward(anchor=index) | Ahead(anchor=index) if index not in endless:
+                anchor = self._rule.constituents[index].role
+                self._report.error(
+                    f"nothing bounds how long ago `{anchor}` may be, so every {name} would be kept forever",
+                    span,
+                    f"write `within … from …` instead of `before …` where `{anchor}` is chosen, {_OR_SAY_SO}",
+                )
 
-    def _few(self, item: Item, constituent: Constituent) -> bool:
+    def _few(self, item: _Kept, constituent: Constituent) -> bool:
         """Tell whether a number bounds what is kept: the last ones of all, and none of them used up."""
+        if item.range != Backward(None, 0):
+            return False
         latest = (isinstance(item, Selected) and item.selection is Selection.LAST) or (
             isinstance(item, Aggregated) and item.limit is not None
         )
@@ -197,44 +212,54 @@ class _Horizons:
                 forever.span,
                 f"add `within …` to what follows it, {_OR_SAY_SO}",
             )
+        growing = next(multiplying(match.root), None)
+        if growing is not None and not self._rule.unbounded:
+            self._report.error(
+                "`every` starts this again each time it comes true, but it can come true several times: "
+                "more and more of them would run",
+                self._rule.constituents[next(constituents_of(growing))].span,
+                f"let it come true once (not with `each`, `every`, `|` or `{{2,5}}`), {_OR_SAY_SO}",
+            )
 
     def _expression(self, expression: Expression) -> None:
-        self._hold(expression, within_ms=None, held_ms=0)
-        endless = next(self._endless(expression), None)
+        self._hold(expression, _Hold())
+        endless = next(self._endless(expression, bounded=False), None)
         if endless is not None and not self._rule.unbounded:
             first = self._rule.constituents[next(slots(endless))]
             each = [p.name for p in self._rule.equality_parameters() if not p.name.startswith("[")]
             recent = self._rule.context is Context.RECENT and not accumulates(endless) and each
             why = f", one for each value of `${each[0]}`" if recent else ""
+            reset = isinstance(expression, Within)
+            where = (
+                "what stands before `+` or behind `end`, where no outer bound reaches"
+                if reset
+                else "the expression"
+            )
             self._report.error(
                 f"nothing bounds how long `{first.role}` is kept for what is to follow it{why}",
                 first.span,
-                f"add `within …` to the expression, {_OR_SAY_SO}",
+                f"add `within …` to {where}, {_OR_SAY_SO}",
             )
 
-    def _hold(self, node: Expression, within_ms: int | None, held_ms: int | None) -> None:
+    def _hold(self, node: Expression, above: "_Hold") -> None:
         """Fill in how long what is below a node is held by the nodes above it."""
-        if isinstance(node, Within):
-            within_ms = node.within_ms if within_ms is None else min(within_ms, node.within_ms)
-        if isinstance(node, STORING):
-            held_ms = None if held_ms is None or within_ms is None else max(held_ms, within_ms)
+        hold = above.at(node)
         for index in own_constituents(node):
-            self._rule.constituents[index].horizon_ms = held_ms
-        if isinstance(node, Plus) and held_ms is not None:
-            held_ms += node.delay_ms
+            self._rule.constituents[index].horizon_ms = hold.held_ms
+        if resets(node):
+            hold = hold.anew(node.delay_ms if isinstance(node, Plus) else 0)
         for operand in operands(node):
-            self._hold(operand, within_ms, held_ms)
+            self._hold(operand, hold)
 
-    def _endless(self, node: Expression) -> Iterator[Expression]:
+    def _endless(self, node: Expression, *, bounded: bool) -> Iterator[Expression]:
         """Yield the operators that neither time nor number bounds."""
-        if isinstance(node, Within):
-            return
-        if isinstance(node, STORING):
+        bounded = bounded or isinstance(node, Within)
+        if isinstance(node, STORING) and not bounded:
             tied = any(self._rule.constituents[index].equalities for index in slots(node))
             if self._rule.context is not Context.RECENT or tied or accumulates(node):
                 yield node
         for operand in operands(node):
-            yield from self._endless(operand)
+            yield from self._endless(operand, bounded=bounded and not resets(node))
 
     # --- what they have in common ---------------------------------------------------------------------------
 
@@ -263,6 +288,31 @@ class _Horizons:
                 return None
             total = max(total, constituent.horizon_ms + lasting)
         return total + (_ahead(self._rule.source) if isinstance(self._rule.source, Pattern) else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """How long nodes above hold what is below them: `since_ms` up to where the bound counts from."""
+
+    since_ms: int = 0
+    within_ms: int | None = None
+    held_ms: int | None = 0
+
+    def at(self, node: Expression) -> "_Hold":
+        """Return what holds at a node."""
+        if isinstance(node, Within):
+            known = self.within_ms
+            return replace(self, within_ms=node.within_ms if known is None else min(known, node.within_ms))
+        if not isinstance(node, STORING) or self.held_ms is None:
+            return self
+        held_ms = None if self.within_ms is None else max(self.held_ms, self.since_ms + self.within_ms)
+        return replace(self, held_ms=held_ms)
+
+    def anew(self, delay_ms: int) -> "_Hold":
+        """Return what holds below a node whose occurrences begin anew: the bound does not reach there."""
+        if self.held_ms is None:
+            return _Hold(held_ms=None)
+        return _Hold(self.held_ms + delay_ms, None, self.held_ms + delay_ms)
 
 
 def _place(item: Item, span: Span, timeline: Timeline) -> None:

@@ -7,19 +7,22 @@ are global. Rules that depend on each other in a cycle, or through facts that ru
 
 from collections.abc import Iterator, Sequence
 
-from tocsin.topology.model import ChangeFact, Compilation, Constituent, Rule
+from tocsin.topology.model import ChangeFact, Compilation, Constituent, Part, Rule
 from tocsin.topology.plan import Placement
 from tocsin.topology.planning.algebra import STORING
 from tocsin.topology.planning.dependencies import units
 from tocsin.topology.planning.digraphs import Classes
-from tocsin.topology.sources import Changed, Expression, Filtered, Match, Pattern, When, operands
-from tocsin.topology.terms import Apply, Field, Scalar, Term, Valued, conjuncts, relocate
+from tocsin.topology.sources import Changed, Expression, Filtered, Match, Pattern, Selected, When, operands
+from tocsin.topology.terms import Apply, Const, Field, Scalar, Term, Valued, conjuncts, relocate
+from tocsin.topology.tree import Selection
 from tocsin.topology.types import Kind, Type
 
 _NO_KEY = frozenset({Scalar.FLOAT, Scalar.DOUBLE, Scalar.BYTES})
 
 Place = tuple[int, int]
 """A constituent and one of its fields, by index."""
+Group = set[Place]
+"""Places that hold one value."""
 
 
 def analyse_keys(compilation: Compilation) -> None:
@@ -33,18 +36,17 @@ def analyse_keys(compilation: Compilation) -> None:
             _agree(unit, own)
 
 
-def _place(rule: Rule, open_types: set[str]) -> set[Place]:
+def _place(rule: Rule, open_types: set[str]) -> Group:
     """Fill placement and keys of a rule; return the places whose value is that of the key."""
     judged = [c for c in rule.constituents if c.event.kind is not Kind.TIMER]
     timed = any(c.timer is not None for c in rule.constituents)
     alone = len(judged) == 1 and not timed
-    classes = _equalities(rule)
+    groups = _groups(rule)
     if judged and not timed and _keeps_nothing(rule):
-        index, key = judged[0].index, judged[0].event.key
-        rule.placement, rule.keys = Placement.LOCAL, {index: key} if alone and key is not None else {}
-        return _equal(classes, (index, key)) if alone else set()
-    joined = len(judged) > 1 or not isinstance(rule.source, Pattern | When)
-    candidates = list(_candidates(rule, classes, judged)) if judged and joined else []
+        own = {judged[0].index: judged[0].event.key} if alone and judged[0].event.key is not None else {}
+        rule.placement, rule.keys = Placement.LOCAL, own
+        return _holding(groups, own)
+    candidates = list(_candidates(rule, groups, judged)) if judged else []
     if not candidates:
         rule.placement, rule.keys = Placement.GLOBAL, {}
         return set()
@@ -52,7 +54,7 @@ def _place(rule: Rule, open_types: set[str]) -> set[Place]:
     local = all(_keyed(constituent, best, open_types) for constituent in judged)
     rule.placement = Placement.LOCAL if local else Placement.ROUTE
     rule.keys = best
-    return _equal(classes, (judged[0].index, best[judged[0].index]))
+    return _holding(groups, best)
 
 
 def _agree(unit: Sequence[Rule], own: set[str]) -> None:
@@ -93,18 +95,18 @@ def _passes_on(node: Expression) -> bool:
 
 
 def _candidates(
-    rule: Rule, classes: Classes[Place], judged: Sequence[Constituent]
+    rule: Rule, groups: Sequence[Group], judged: Sequence[Constituent]
 ) -> Iterator[dict[int, int]]:
     """Yield the ways to partition all constituents by attributes that are always equal."""
-    for places in map(set, classes.sets()):
+    for group in groups:
         keys: dict[int, int] = {}
-        for index, field in places:
+        for index, field in sorted(group):
             event = rule.constituents[index].event
             if event.attributes[field].scalar not in _NO_KEY and (index not in keys or event.key == field):
                 keys[index] = field
-        if all(constituent.index in keys for constituent in judged) and _told_apart(rule, places):
+        if all(constituent.index in keys for constituent in judged):
             found = {constituent.index: keys[constituent.index] for constituent in judged}
-            if _once(found, judged):
+            if _chosen_inside(rule, group) and _told_apart(rule, group, found) and _once(found, judged):
                 yield found
 
 
@@ -118,18 +120,30 @@ def _once(keys: dict[int, int], judged: Sequence[Constituent]) -> bool:
     )
 
 
-def _told_apart(rule: Rule, places: set[Place]) -> bool:
-    """Tell whether a rule is evaluated for each value of the places on its own.
+def _chosen_inside(rule: Rule, group: Group) -> bool:
+    """Tell whether the last or first one is chosen among those of the group, not tied to it afterwards."""
+    if not isinstance(rule.source, Pattern):
+        return True
+    chosen = (item for item in rule.source.items if isinstance(item, Selected))
+    constituents = (rule.constituents[i.constituent] for i in chosen if i.selection is not Selection.EACH)
+    fixed = {place for place, _ in _constants(rule)} & group
+    return all(
+        any(match.equals in group and (chosen.index, match.field) in group for match in chosen.match)
+        or any(index == chosen.index for index, _ in fixed)
+        for chosen in constituents
+    )
+
+
+def _told_apart(rule: Rule, group: Group, keys: dict[int, int]) -> bool:
+    """Tell whether a rule is evaluated for each value of a group on its own, or whether there is only one.
 
     Patterns and joins combine whatever fits; only what they count and hold disjoint asks for it.
     """
     if isinstance(rule.source, Pattern | When) and rule.rate is None and not rule.disjoint:
         return True
-    return any(
-        (place.constituent, place.field) in places
-        for parameter in rule.equality_parameters()
-        for place in parameter.places
-    )
+    bound = (p.places[0] for p in rule.equality_parameters() if p.places)
+    fixed = {place for place, _ in _constants(rule)}
+    return any((place.constituent, place.field) in group for place in bound) or fixed >= keys.items()
 
 
 def _keyed(constituent: Constituent, keys: dict[int, int], open_types: set[str]) -> bool:
@@ -139,52 +153,128 @@ def _keyed(constituent: Constituent, keys: dict[int, int], open_types: set[str])
 # --- what is always equal -----------------------------------------------------------------------------------
 
 
-def _equal(classes: Classes[Place], place: tuple[int, int | None]) -> set[Place]:
-    """Return the places whose value always equals that of one place."""
-    index, field = place
-    return set() if field is None else set(classes.of((index, field)))
+def _holding(groups: Sequence[Group], keys: dict[int, int]) -> Group:
+    """Return the places whose value always equals that of the keys."""
+    own = set(keys.items())
+    return next((group for group in groups if own and own <= group), own)
 
 
-def _equalities(rule: Rule) -> Classes[Place]:
-    classes: Classes[Place] = Classes()
+def _groups(rule: Rule) -> list[Group]:
+    """Return the sets of places that hold one value in every occurrence.
+
+    In patterns and joins equalities chain; what is absent or only measured joins what it is tied to, but
+    makes no two sets one: where there is none of it, they differ. In expressions and matches each equality
+    parameter is on its own, for the same reason: not all constituents need be there.
+    """
+    match rule.source:
+        case Pattern() | When():
+            classes: Classes[Place] = Classes()
+            beside = _beside(rule)
+            for constituent in rule.constituents:
+                if constituent.index not in beside and constituent.event.key is not None:
+                    classes.find((constituent.index, constituent.event.key))
+            equations = list(_equations(rule))
+            for left, right in equations:
+                if beside.isdisjoint({left[0], right[0]}):
+                    classes.join(left, right)
+            groups = [set(places) for places in classes.sets()]
+        case _:
+            beside = {constituent.index for constituent in rule.constituents}
+            equations = list(_own_equations(rule))
+            groups = [
+                {(place.constituent, place.field) for place in parameter.places}
+                for parameter in rule.equality_parameters()
+            ]
+            groups += _fixed(rule)
+    for group in groups:
+        _attach(group, equations, beside)
+    return groups
+
+
+def _attach(group: Group, equations: Sequence[tuple[Place, Place]], beside: set[int]) -> None:
+    """Add the places of what stands beside that equal one of a group."""
+    grown = True
+    while grown:
+        found = {
+            own
+            for pair in equations
+            for own, other in (pair, pair[::-1])
+            if own[0] in beside and other in group and (other[0] not in beside or other[0] == own[0])
+        }
+        grown = not found <= group
+        group |= found
+
+
+def _beside(rule: Rule) -> set[int]:
+    """Return the constituents that are no part of what is found."""
+    if isinstance(rule.source, When):
+        held = (c for c in rule.source.conditions if not isinstance(c, Changed))
+        return {condition.constituent for condition in held if condition.negated}
+    return {constituent.index for constituent in rule.constituents if constituent.part is not Part.TAKEN}
+
+
+def _equations(rule: Rule) -> Iterator[tuple[Place, Place]]:
+    """Yield the places that a pattern or join holds equal, also by fixing them to one value."""
     for constituent in rule.constituents:
         for match in constituent.match:
-            classes.join(match.equals, (constituent.index, match.field))
-        own = () if constituent.filter is None else (relocate(constituent.filter, constituent.index),)
-        _join_fields(own, classes)
+            yield match.equals, (constituent.index, match.field)
+    yield from _own_equations(rule)
+    first: dict[Const, Place] = {}
+    certain = (found for found in _constants(rule) if found[0][0] not in _beside(rule))
+    for place, value in (*certain, *_constants(rule)):
+        yield first.setdefault(value, place), place
     match rule.source:
         case When(conditions, constraints):
             for change in (condition for condition in conditions if isinstance(condition, Changed)):
-                _join_states(change, rule.constituents[change.event].event, classes)
-            _join_fields(constraints, classes)
+                yield from _states(change, rule.constituents[change.event].event)
+            yield from _equal_fields(constraints)
         case Pattern(items):
-            _join_fields([item.condition for item in items if isinstance(item, Filtered)], classes)
-        case _:
-            for parameter in rule.equality_parameters():
-                first = parameter.places[0]
-                for place in parameter.places:
-                    classes.join((first.constituent, first.field), (place.constituent, place.field))
-    return classes
+            yield from _equal_fields([item.condition for item in items if isinstance(item, Filtered)])
 
 
-def _join_fields(conditions: Sequence[Term], classes: Classes[Place]) -> None:
+def _own_equations(rule: Rule) -> Iterator[tuple[Place, Place]]:
+    for constituent in rule.constituents:
+        if constituent.filter is not None:
+            yield from _equal_fields([relocate(constituent.filter, constituent.index)])
+
+
+def _equal_fields(conditions: Sequence[Term]) -> Iterator[tuple[Place, Place]]:
     for part in (part for condition in conditions for part in conjuncts(condition)):
         match part:
             case Apply(op="eq", args=(Field() as left, Field() as right)):
-                classes.join((left.constituent, left.field), (right.constituent, right.field))
+                yield (left.constituent, left.field), (right.constituent, right.field)
 
 
-def _join_states(change: Changed, fact: Type, classes: Classes[Place]) -> None:
-    """Join the keys of a fact's two states and of the event: they are of one fact."""
+def _constants(rule: Rule) -> Iterator[tuple[Place, Const]]:
+    """Yield the places that filters fix to one value, and that value."""
+    for constituent in rule.constituents:
+        for part in () if constituent.filter is None else conjuncts(constituent.filter):
+            match part:
+                case (
+                    Apply(op="eq", args=(Field() as field, Const() as value))
+                    | Apply(op="eq", args=(Const() as value, Field() as field))
+                ):
+                    yield (constituent.index, field.field), Const(value.scalar.wide, value.value)
+
+
+def _fixed(rule: Rule) -> list[Group]:
+    found: dict[Const, Group] = {}
+    for place, value in _constants(rule):
+        found.setdefault(value, set()).add(place)
+    return list(found.values())
+
+
+def _states(change: Changed, fact: Type) -> Iterator[tuple[Place, Place]]:
+    """Yield that a fact's two states and the event have one key: they are of one fact."""
     if fact.key is not None:
-        classes.join((change.before, fact.key), (change.after, fact.key))
-        classes.join((change.before, fact.key), (change.event, fact.key))
+        yield (change.before, fact.key), (change.after, fact.key)
+        yield (change.before, fact.key), (change.event, fact.key)
 
 
 # --- what carries the key on --------------------------------------------------------------------------------
 
 
-def _key_outputs(unit: Sequence[Rule], carried: Sequence[set[Place]]) -> None:
+def _key_outputs(unit: Sequence[Rule], carried: Sequence[Group]) -> None:
     """Find the attribute that carries the key in all definitions of a complex event."""
     carriers: dict[str, list[int]] = {}
     for rule, places in zip(unit, carried, strict=True):
@@ -195,7 +285,7 @@ def _key_outputs(unit: Sequence[Rule], carried: Sequence[set[Place]]) -> None:
             rule.output.key = next(iter(carriers[rule.output.name]), None)
 
 
-def _among(value: Term, places: set[Place], rule: Rule) -> bool:
+def _among(value: Term, places: Group, rule: Rule) -> bool:
     match value:
         case Field(constituent=constituent, field=field):
             return (constituent, field) in places
@@ -207,12 +297,9 @@ def _among(value: Term, places: set[Place], rule: Rule) -> bool:
 
 def _changes_at_home(rule: Rule) -> bool:
     """Tell whether the facts a rule asserts belong to the partition it runs in."""
-    if not rule.keys:
-        return not any(isinstance(action, ChangeFact) for action in rule.actions)
-    index, field = next(iter(rule.keys.items()))
-    equal = _equal(_equalities(rule), (index, field))
+    home = _holding(_groups(rule), rule.keys)
     return all(
-        action.fact.key is not None and _among(action.values[action.fact.key], equal, rule)
+        action.fact.key is not None and _among(action.values[action.fact.key], home, rule)
         for action in rule.actions
         if isinstance(action, ChangeFact)
     )

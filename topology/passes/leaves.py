@@ -1,7 +1,9 @@
 """Leaves: an occurrence, a phase or a timer becomes a constituent with a role and an event type."""
 
 from tocsin.topology.errors import did_you_mean
+from tocsin.topology.functions import FUNCTIONS
 from tocsin.topology.model import Compilation, Constituent, Part, Rule
+from tocsin.topology.passes.timers import check_timer
 from tocsin.topology.tree import Constituent as Written
 from tocsin.topology.tree import Modified, Modifier, Name, Occurrence, Timer
 from tocsin.topology.types import DEFAULT_PHASE, PHASES, Attribute, Kind, Type
@@ -15,6 +17,7 @@ def add_leaf(written: Written, part: Part, rule: Rule, compilation: Compilation)
         constituent = add_point(written.alias, "Timer", part, rule)
         constituent.timer = written
         constituent.span = written.span
+        check_timer(written, compilation.report)
         return constituent
     occurrence = written.operand if isinstance(written, Modified) else written
     assert isinstance(occurrence, Occurrence)
@@ -75,6 +78,8 @@ def event_type(name: Name, compilation: Compilation) -> Type:
         events = [t.name for t in compilation.types.values() if t.kind in _EVENTS]
         known = did_you_mean(name.text, [*events, *compilation.named])
         hint = known or f'declare it: `event {name} (…) on "…" key …;`'
+        if name.text in FUNCTIONS:
+            hint = "it is a function: put the condition into an event's parentheses, or behind `if`"
         compilation.report.error(f"there is no event `{name}`", name.span, hint)
     return _unknown(name, compilation)
 

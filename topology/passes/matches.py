@@ -5,6 +5,8 @@ from tocsin.topology.elaborate import truth
 from tocsin.topology.model import Compilation, Constituent, Part, Rule
 from tocsin.topology.passes.conditions import shared_parameters, type_conditions
 from tocsin.topology.passes.leaves import add_leaf, add_point
+from tocsin.topology.passes.limits import place_limits
+from tocsin.topology.printer import print_ms
 from tocsin.topology.scopes import Scope
 from tocsin.topology.terms import Const, Scalar, Term
 from tocsin.topology.tree import (
@@ -43,8 +45,23 @@ def type_matches(compilation: Compilation) -> None:
     for rule in compilation.rules:
         if isinstance(rule.written, Match):
             with compilation.judging(rule):
-                root, _ = _MatchTyping(rule, rule.written.expr, compilation).build(rule.written.expr, ())
+                _refuse_first_time_only(rule.written.expr, compilation)
+                expr = place_limits(rule.written.expr)
+                root, _ = _MatchTyping(rule, expr, compilation).build(expr, ())
                 rule.source = sources.Match(root)
+
+
+def _refuse_first_time_only(expr: MatchExpr, compilation: Compilation) -> None:
+    """Report `every M within d` at the root: nothing would be detected after the first d of all."""
+    while isinstance(expr, AtMost | While):
+        expr = expr.operand
+    if isinstance(expr, InTime) and expr.since is None and isinstance(expr.operand, Every):
+        length = print_ms(expr.duration.ms)
+        compilation.report.error(
+            f"nothing could be detected later than {length} after the start of the rules",
+            expr.duration.span,
+            f"put the limit inside the parentheses: `every (… within {length})`",
+        )
 
 
 class _MatchTyping:

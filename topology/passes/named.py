@@ -99,10 +99,12 @@ class _Expansion:
         self._compilation = compilation
         self._named = compilation.named
         self._sizes: dict[str, tuple[int, int]] = {}
+        self._with_roles: set[str] = set()
         self.used: set[str] = set()
 
     def of_source(self, source: Source | When) -> Source | When:
         """Return a source without named expressions."""
+        self._with_roles = set()
         match source:
             case EventExpr():
                 return self.of_expression(source)
@@ -161,7 +163,23 @@ class _Expansion:
         if named is None:
             return expr
         self.used.add(named.name.text)
-        return self._specialised(self._expanded(named.expr), expr, named)
+        inner = self._expanded(named.expr)
+        return self._specialised(self._once(inner, expr, named), expr, named)
+
+    def _once(self, inner: EventExpr, use: Occurrence, named: Named) -> EventExpr:
+        """Return an expression, without its roles where it is used for the second time in a source."""
+        roles = _aliases(inner)
+        if _is_constituent(inner) or not roles:
+            return inner
+        if named.name.text not in self._with_roles:
+            self._with_roles.add(named.name.text)
+            return inner
+        self._compilation.report.error(
+            f"`{named.name}` is used twice here, so that two constituents would be called `{roles[0]}`",
+            use.span,
+            f"leave the names out of `event {named.name} = …`, or make an event of it with `define`",
+        )
+        return _without_aliases(inner)
 
     def _specialised(self, inner: EventExpr, use: Occurrence, named: Named) -> EventExpr:
         """Return an expression with the conditions and the alias that stand where it is used."""
@@ -200,6 +218,19 @@ class _Expansion:
         )
         self._compilation.doubtful.update(names)
         return written
+
+
+def _aliases(expr: EventExpr) -> list[str]:
+    """Return the names given inside an expression."""
+    alias = getattr(expr, "alias", None)
+    return [*([alias.text] if alias else []), *(name for part in expr.operands for name in _aliases(part))]
+
+
+def _without_aliases(expr: EventExpr) -> EventExpr:
+    rebuilt = _rebuilt(expr, EventExpr, _without_aliases)
+    return (
+        replace(rebuilt, alias=None) if isinstance(rebuilt, Occurrence | Timer | Plus | Periodic) else rebuilt
+    )
 
 
 def _is_constituent(expr: EventExpr) -> TypeGuard[Constituent]:

@@ -46,7 +46,8 @@ def _below(  # noqa: C901, PLR0911 (one case a kind)
 ) -> list[tuple[sources.Expression, _Hold]]:
     """Return the operands and what the roles of each can hold.
 
-    In the cumulative context, what waits for something else accumulates.
+    In the cumulative context, what waits for something else accumulates; but an interval is opened by the
+    first that comes, and further ones do not count.
     """
     waiting = replace(hold, several=hold.several or cumulative)
     match node:
@@ -69,10 +70,10 @@ def _below(  # noqa: C901, PLR0911 (one case a kind)
             return [(choice, some) for choice in node.choices]
         case sources.Aperiodic():
             inner = _Hold(several=True, optional=True) if node.star else hold
-            return [(node.first, waiting), (node.middle, inner), (node.last, hold)]
+            return [(node.first, hold), (node.middle, inner), (node.last, hold)]
         case sources.Periodic():
-            return [(node.first, waiting), (node.last, hold)]
+            return [(node.first, hold), (node.last, hold)]
         case sources.Not():
-            return [(node.first, waiting), (node.absent, hold), (node.last, hold)]
+            return [(node.first, hold), (node.absent, hold), (node.last, hold)]
         case sources.Point() | sources.Plus() | sources.Within():
             return [(node.operand, hold)]

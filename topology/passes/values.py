@@ -83,7 +83,9 @@ def _fit(term: Term, attribute: Attribute, assignment: Assignment, scope: Scope)
     if term.optional and not attribute.optional:
         message = f"`{text}` may be absent, but attribute `{attribute.name}` must have a value"
         other = f"declare it as `{attribute.name}: {attribute.type_text}?`"
-        scope.report.error(message, expr.span, f"{other}, or say what it is then: `coalesce({text}, …)`")
+        scope.report.error(
+            message, expr.span, f"{other}, or give it another value for that case: `coalesce({text}, …)`"
+        )
         return None
     return term if term.many else widen(term, attribute.scalar.wide)
 

@@ -4,7 +4,7 @@ A part that was started ends after its life; what it has taken is kept until it 
 whatever it is passed on to holds it for its own life. None is without bound.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tocsin.topology.sources import (
@@ -18,10 +18,13 @@ from tocsin.topology.sources import (
     OneOf,
     Repeat,
     Step,
+    Taking,
     Then,
     Wait,
     constituents_of,
+    operands,
 )
+from tocsin.topology.tree import Take
 
 Bound = int | None
 
@@ -58,6 +61,40 @@ def lifetime(node: MatchNode) -> Lifetime:  # noqa: PLR0911 (one case a kind)
             return Lifetime(None, lifetime(node.operand).kept)
         case _:
             return lifetime(node.operand)
+
+
+def multiplying(node: MatchNode) -> Iterator[Every]:
+    """Yield where a part is started again though it goes on, so that more and more of them run."""
+    if isinstance(node, Every) and _comes_again(node.operand, each=False):
+        yield node
+    for operand in operands(node):
+        yield from multiplying(operand)
+
+
+def _comes_again(node: MatchNode, *, each: bool) -> bool:  # noqa: PLR0911 (one case a kind)
+    """Tell whether a part can come true more than once; `each` is how its first step takes events."""
+    match node:
+        case Step():
+            return each
+        case Every():
+            return True
+        case Wait() | Absent() | Denied():
+            return False
+        case Taking(take, operand):
+            return _comes_again(operand, each=take is Take.EACH)
+        case Then(left, right):
+            return _comes_again(left, each=each) or _comes_again(right, each=False)
+        case Alternatives(parts) if len(parts) > 1:
+            return True
+        case OneOf(parts) | All(parts) | Alternatives(parts):
+            return any(_comes_again(part, each=each) for part in parts)
+        case Repeat(until=until) if until is not None:
+            return _comes_again(until, each=False)
+        case Repeat(operand=operand, low=low, high=high, take=take):
+            later = high != 1 and _comes_again(operand, each=take is Take.EACH)
+            return low != high or later or _comes_again(operand, each=each)
+        case _:
+            return _comes_again(node.operand, each=each)
 
 
 def _all(parts: tuple[MatchNode, ...]) -> Lifetime:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tocsin.topology.model import Rule
 from tocsin.topology.nodes import Operator, OperatorNode, Parameters
-from tocsin.topology.planning.algebra import STORING
+from tocsin.topology.planning.algebra import STORING, resets
 from tocsin.topology.planning.conditions import decides
 from tocsin.topology.planning.leaf_nodes import leaf
 from tocsin.topology.planning.stores import NodeStore
@@ -92,7 +92,8 @@ class OperatorBuilder:
         return Built(leaf(own, self._store, within_ms), (constituent,), tuple(own.equalities), waiting)
 
     def _operator(self, node: Expression, within_ms: int | None) -> Built:
-        built = [self.build(operand, within_ms) for operand in operands(node)]
+        below_ms = None if resets(node) else within_ms
+        built = [self.build(operand, below_ms) for operand in operands(node)]
         if isinstance(node, Periodic) and node.sample is not None:
             built.append(self._leaf(node.sample[0], None))
         ticks = own_constituents(node)[:1]

@@ -8,6 +8,8 @@ from tocsin.topology.nodes import (
     ChangeNode,
     JoinNode,
     MatchingNode,
+    Operator,
+    OperatorNode,
     PlanCondition,
     PlanStep,
 )
@@ -86,7 +88,7 @@ def _pattern(pattern: Pattern, rule: Rule, store: NodeStore) -> Root:
     order = (0, *(item.constituent for item in looked_up))
     slots = {constituent: slot for slot, constituent in enumerate(order)}
     all_of = rule.constituents
-    leaves = {index: leaf(all_of[index], store) for index in sorted(slots, key=_by_type(all_of, store))}
+    leaves = {index: _leaf(all_of[index], store) for index in sorted(slots, key=_by_type(all_of, store))}
     where = [renumber(item.condition, slots) for item in pattern.items if isinstance(item, Filtered)]
     node = PatternNode(
         Terminator(leaves[0]),
@@ -114,6 +116,15 @@ def _pattern(pattern: Pattern, rule: Rule, store: NodeStore) -> Root:
         tuple(sorted(slots[index] for index in rule.consuming)),
     )
     return Root(store.add(node), order)
+
+
+def _leaf(constituent: Constituent, store: NodeStore) -> int:
+    """Return the id of a constituent's leaf; of `begin E`, that of the point that is taken of it."""
+    node = leaf(constituent, store)
+    if constituent.point is None:
+        return node
+    modifier = ("modifier", constituent.point.value)
+    return store.add(OperatorNode(Operator.MODIFIED, (node,), 1, (modifier,), horizon_ms=0))
 
 
 def _negation(

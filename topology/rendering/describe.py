@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tocsin.topology.nodes import PlanCondition
+from tocsin.topology.operations import operation
 from tocsin.topology.pattern_nodes import PlanAggregate, PlanConstituent, PlanNegation
 from tocsin.topology.plan import (
     ChangeNode,
@@ -51,6 +52,8 @@ PLACES = {
 
 _SEVERAL = "…"
 _UTC = "UTC"
+_NAMING = frozenset({"activate", "deactivate", "flush"})
+"""Actions on something of the file, by its name; others have texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,31 +219,8 @@ def _operator(view: View, index: int, node: OperatorNode) -> Described:
     if node.within_ms is not None:
         lines.append(f"within {print_ms(node.within_ms)}")
     tag = "sequence" if node.operator is Operator.SEQ else node.operator.value
-    return Described(tag, _operation(node, _operands(view, index)), tuple(lines), operator=True)
-
-
-def _operation(node: OperatorNode, operands: Sequence[str]) -> str:  # noqa: PLR0911 (one case an operator)
-    details = dict(node.details)
-    star = "*" if details.get("star") else ""
-    match node.operator:
-        case Operator.OR | Operator.AND:
-            return f" {node.operator} ".join(operands)
-        case Operator.SEQ:
-            return " ; ".join(operands)
-        case Operator.ANY:
-            return f"any({details.get('count')}, {', '.join(operands)}{star})"
-        case Operator.APERIODIC:
-            return f"aperiodic{star}({', '.join(operands)})"
-        case Operator.PERIODIC:
-            every = print_ms(int(details.get("every_ms", 0)))
-            return f"periodic{star}({operands[0]}, {every}, {operands[1]})"
-        case Operator.NOT:
-            first, absent, last = operands
-            return f"not({absent})[{first}, {last}]"
-        case Operator.PLUS:
-            return f"{operands[0]} + {print_ms(int(details.get('delay_ms', 0)))}"
-        case Operator.MODIFIED:
-            return f"{details.get('modifier', 'end')} {operands[0]}"
+    sampled = None if node.sample is None else Wording(view.slots(index)).place(*node.sample).attribute.text
+    return Described(tag, operation(node, _operands(view, index), sampled), tuple(lines), operator=True)
 
 
 def _operands(view: View, index: int) -> list[str]:
@@ -375,7 +355,8 @@ def _subscribed(view: View, index: int) -> Iterator[str]:
 
 def _action(view: View, index: int, action: PlanAction) -> str:
     if action.target is not None:
-        return f"{action.do} {print_string(action.target)}"
+        named = action.do in _NAMING
+        return f"{action.do} {action.target if named else print_string(action.target)}"
     if action.slot is not None:
         return f"{action.do} {view.slots(index)[action.slot].role}"
     return action.do if action.type is None else f"{action.do} {view.plan.types[action.type].name}"

@@ -130,8 +130,9 @@ class _Explanation:
         placement = Placement(summary.kind)
         if placement is Placement.GLOBAL:
             return "nothing ties all its events to one key"
-        if not self._view.stores(node.input) or len(self._view.slots(node.input)) == 1:
-            return "each event stands alone"
         names = [f"${binding.name}" for binding in node.bindings if binding.equality]
+        alone = not self._view.stores(node.input) or len(self._view.slots(node.input)) == 1
+        if alone and not names:
+            return "each event stands alone"
         tie = " and ".join(names) or "equal values"
         return f"its events are tied by {tie}, {_TIED[placement]}"

@@ -48,7 +48,7 @@ def to_svg(diagram: Diagram) -> str:
         [mono_width(link.label, CHIP_SIZE) for link in diagram.links],
         [_head(band) for band in diagram.bands],
     )
-    width = max(layout.width, _header_width(diagram)) + 2 * MARGIN
+    width = max(layout.width, _header_width(diagram), *_reaches(diagram, layout)) + 2 * MARGIN
     height = layout.height + HEADER + 2 * MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {_extent(width, height)} role="img">',
@@ -174,6 +174,13 @@ def _remarks(band: Band) -> tuple[str, ...]:
 
 def _header_width(diagram: Diagram) -> float:
     return max(sans_width(diagram.title, 19), sans_width(diagram.subtitle, 12))
+
+
+def _reaches(diagram: Diagram, layout: Layout) -> Iterator[float]:
+    """Yield how far to the right the labels reach that stand beside the boxes: of links that lead back."""
+    for link, route in zip(diagram.links, layout.routes, strict=True):
+        if route.back:
+            yield route.stretches[0][0].x + LANE_GAP + 5 + mono_width(link.label, CHIP_SIZE)
 
 
 def _links(diagram: Diagram, layout: Layout) -> Iterator[str]:
