@@ -36,11 +36,7 @@ from tocsin.topology.tree import Context
 
 
 def detect(definition: tree.Define | tree.Rule, world: World) -> Iterator[Found]:
-    """Every occurrence of a definition's expression in its context; recent is the default (§4.1).
-
-    An equality parameter has a value in each: what has no constituent that gives it one is none, since it
-    would be found, or not, for values that may come later or never.
-    """
+    """Every occurrence of a definition's expression in its context; recent is the default (§4.1)."""
     root = grown(definition, world)
     detection = definition.detection or tree.Detection()
     for valuation in valuations(leaves(root)):
@@ -50,8 +46,6 @@ def detect(definition: tree.Define | tree.Rule, world: World) -> Iterator[Found]
             context = detection.context or Context.RECENT
             found = contexts.detect(context, root, valuation, world, disjoint=detection.disjoint)
         for part in found:
-            if not all(name in part.parameters for name, _ in valuation.values):
-                continue
             yield Found(part.occurrence(definition.name.text), part.parameters, valuation.values)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, count
 from typing import Any
 
-from tests.oracle.history import Occurrence, Position, Value, composite, in_order, place
+from tests.oracle.history import Occurrence, Position, Value, composite, in_order
 from tests.oracle.named import is_constituent
 from tests.oracle.valuations import Leaf, leaves_of
 from tests.oracle.values import Scope, holds, mentions
@@ -93,11 +93,8 @@ class Part:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Simultaneous ones: by their initiator, then by their constituents' places, as they are written."""
-        players: dict[int, set[Occurrence]] = {}
-        for node, occurrence in self.constituents:
-            players.setdefault(node.number, set()).add(occurrence)
-        constituents = [[place(player) for player in in_order(players[number])] for number in sorted(players)]
+        """Simultaneous ones: by their initiator, then by their constituents' positions, role by role."""
+        constituents = [[player.position for player in players] for players in self.roles().values()]
         return self.position, self.initiated, constituents
 
     def roles(self) -> dict[str, tuple[Occurrence, ...]]:

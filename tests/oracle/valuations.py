@@ -149,13 +149,13 @@ def equality_parameters(leaves: Iterable[Leaf]) -> list[str]:
 
 def observed(leaves: Iterable[Leaf], name: str) -> list[Value]:
     """The values a parameter can have, in the order of the occurrences that have them; null is none."""
-    found = [
-        (occurrence.position, leaf.parameters(occurrence)[name])
+    occurrences = {
+        occurrence: leaf.parameters(occurrence)[name]
         for leaf in leaves
         if name in leaf.bindings
         for occurrence in leaf.world.leaf(leaf.expr)
-    ]
-    ordered = sorted(found, key=lambda item: item[0])
+    }
+    ordered = sorted(occurrences.items(), key=lambda item: item[0].position)
     return list(dict.fromkeys(value for _, value in ordered if value is not None))
 
 

@@ -1,7 +1,8 @@
 """The store of a plan's nodes: those of equal meaning have one id."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,8 @@ class NodeStore:
         self.nodes: list[Node] = []
         self.types = types
         self._numbers = {event.name: number for number, event in enumerate(types)}
+        self._declared = {event.name: _declared(event) for event in types}
+        self._subtypes = self._extending()
         self._ids: dict[str, int] = {}
         self.owner: str | None = None
 
@@ -60,20 +63,18 @@ class NodeStore:
             data["owner"] = self.owner
         if isinstance(node, SourceNode):
             data["topic"] = self.types[node.type].topic
-            data["subtypes"] = [_declared(event) for event in self._subtypes(node.type)]
+            data["subtypes"] = self._subtypes.get(self.types[node.type].name, [])
         return data
 
-    def _subtypes(self, number: int) -> list[EventType]:
+    def _extending(self) -> dict[str, list[list[Any]]]:
         """Return the types whose occurrences are occurrences of a type, too, without itself, by name."""
-        return sorted(
-            (event for event in self.types if self.types[number].name in self._ancestors(event)),
-            key=lambda event: event.name,
-        )
-
-    def _ancestors(self, event: EventType) -> Iterator[str]:
-        while event.parent is not None:
-            yield event.parent
-            event = self.types[self._numbers[event.parent]]
+        found: dict[str, list[list[Any]]] = defaultdict(list)
+        for event in sorted(self.types, key=lambda event: event.name):
+            parent = event.parent
+            while parent is not None:
+                found[parent].append(self._declared[event.name])
+                parent = self.types[self._numbers[parent]].parent
+        return found
 
     def _plain(self, name: str, value: Any) -> Any:  # noqa: ANN401, PLR0911 (plain data, one case a kind)
         match name:
@@ -82,9 +83,9 @@ class NodeStore:
             case "inputs":
                 return [self.nodes[one].fingerprint for one in value]
             case "type" if isinstance(value, int):
-                return _declared(self.types[value])
+                return self._declared[self.types[value].name]
             case "stream":
-                return [_declared(self.types[one]) for one in value]
+                return [self._declared[self.types[one].name] for one in value]
             case "terminator":
                 return self._mapped(value)
             case "constituents" | "negations" | "aggregates" | "steps" | "conditions":
