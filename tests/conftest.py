@@ -7,8 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from hypothesis import HealthCheck, settings
 
 from tocsin.services import ServiceSet
+
+# Property tests try the same examples each time, and a busy machine fails none of them.
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")
