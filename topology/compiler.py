@@ -1,6 +1,9 @@
 """The front door: text to tree, text to plan, text to text."""
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tocsin.topology.errors import AppNameError, Report, Source
 from tocsin.topology.event_types import plan_type
@@ -42,10 +45,11 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
         raise AppNameError(message)
     # What was built in code is read back from its text, so that mistakes have a place.
     report = Report(Source(str(rules), filename))
-    program = parse_program(report)
-    compilation = Compilation(app, program, report, doubtful=set(program.broken))
-    for run in PASSES:
-        run(compilation)
+    with _uncollected():
+        program = parse_program(report)
+        compilation = Compilation(app, program, report, doubtful=set(program.broken))
+        for run in PASSES:
+            run(compilation)
     return Plan(
         app,
         types=tuple(map(plan_type, compilation.types.values())),
@@ -53,3 +57,15 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
         subtopologies=tuple(compilation.subtopologies),
         enums=tuple(compilation.enums.values()),
     )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the search for cyclic garbage: what is made lives until the plan is, and is searched in vain."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
