@@ -22,6 +22,7 @@ _AVRO_TYPES: dict[str, object] = {
     "float": "float",
     "double": "double",
     "string": "string",
+    "bytes": "bytes",
     "timestamp": {"type": "long", "logicalType": "timestamp-millis"},
 }
 
@@ -60,7 +61,10 @@ def namespace(app: str) -> str:
 
 
 def _field(field: Mapping[str, Any]) -> dict[str, object]:
+    # A name of an enumeration is written as text: one more of them is no change of the schema.
     avro_type = _AVRO_TYPES[field["type"]]
+    if field.get("many"):
+        avro_type = {"type": "array", "items": avro_type}
     if field.get("optional"):
         return {"name": field["name"], "type": ["null", avro_type], "default": None}
     return {"name": field["name"], "type": avro_type}

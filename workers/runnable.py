@@ -1,7 +1,7 @@
 """Which plans workers can run: the language is larger than what they can do so far."""
 
-from tocsin._engine import Engine
 from tocsin.topology.plan import Placement, Plan, Subtopology
+from tocsin.topology.subscribers import RuleNode
 from tocsin.workers.errors import NotRunnable
 
 
@@ -15,8 +15,7 @@ def sole_subtopology(plan: Plan) -> Subtopology:
                 f"{rule.name} cannot run yet: its constituents are not tied by the keys of their topics, and "
                 "workers run only rules that are local. 'tocsin check' shows where each rule belongs."
             )
-    try:
-        Engine.check(plan.to_json())
-    except ValueError as error:
-        raise NotRunnable(f"The rules cannot run yet: {error}.") from error
+    for node in plan.nodes:
+        if isinstance(node, RuleNode):
+            raise NotRunnable(f"{node.rule} cannot run yet: it acts, and workers only detect so far.")
     return plan.subtopologies[0]

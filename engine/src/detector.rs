@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
-use crate::event::{Event, Layout, Row, RowWriter, Value};
-use crate::graph::{self, Destination, Graph, Unencodable};
+use crate::build::{self, Builder};
+use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, NO_SOURCE};
+use crate::graph::{Destination, Graph, Outbox, Unencodable};
 use crate::identity::Topics;
 use crate::json;
 use crate::letter::{Reason, Reject};
 use crate::nodes::define::Emitted;
 use crate::order::{Pass, Refused, Source, Waiting};
 use crate::plan::{EventType, Origin, Plan};
-use crate::state::{self, Change, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
+use crate::state::{self, Change, Codec, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
+use crate::value::Value;
 use crate::writers::{pick, Reading, SchemaRef, Writers};
 
 /// The longest key that a letter for a record that is too large still carries.
@@ -62,6 +64,11 @@ pub struct Detector {
     waiting: Waiting,
     graph: Graph,
     released: i64,
+    /// The time of the earliest event.
+    began: i64,
+    /// Whether the calendar's clock runs, and whether the alarms of what was loaded are set.
+    begun: bool,
+    resumed: bool,
     limits: Limits,
     emitted: Emitted,
     rejects: Vec<Reject>,
@@ -81,7 +88,7 @@ impl Detector {
         limits: Limits,
     ) -> Result<Detector, String> {
         let sub = plan.subtopology(subtopology)?;
-        let layouts = graph::layouts(plan, &sub.nodes);
+        let layouts = build::layouts(plan, &sub.nodes);
         let types: Vec<_> = plan.types.iter().cloned().zip(layouts).collect();
         let mut topics = sub.topics.clone();
         topics.sort();
@@ -107,7 +114,15 @@ impl Detector {
         output_topics.sort();
         output_topics.dedup();
         let waiting = Waiting::new(topics.len());
-        let graph = Graph::build(plan, &sub.nodes, &types, destinations, &output_topics, partition)?;
+        let builder = Builder {
+            plan,
+            nodes: &sub.nodes,
+            types: &types,
+            destinations,
+            topics: &output_topics,
+            own_partition: partition,
+        };
+        let graph = builder.build()?;
         Ok(Detector {
             app: plan.app.clone(),
             types,
@@ -119,6 +134,9 @@ impl Detector {
             waiting,
             graph,
             released: i64::MIN,
+            began: i64::MAX,
+            begun: false,
+            resumed: false,
             limits,
             emitted: Emitted::default(),
             rejects: Vec::new(),
@@ -173,6 +191,7 @@ impl Detector {
                 Ok(Some(event)) => {
                     accepted += 1;
                     self.sources[source].saw(event.time);
+                    self.began = self.began.min(event.time);
                     if self.graph.wants(&event) {
                         self.waiting.push(event);
                     }
@@ -223,14 +242,20 @@ impl Detector {
             let message = format!("{size} bytes, the limit is {}", self.limits.max_record_bytes);
             return Err((Reason::TooLarge, message));
         }
-        let value = record.value.ok_or_else(|| (Reason::NullValue, "the record has no value".to_owned()))?;
-        let value = batch.bytes(value);
         let cloud_event = batch.cloud_event(record);
+        let Some(value) = record.value else {
+            let kind = cloud_event.as_ref().and_then(|ce| ce.kind);
+            let type_id = self.retracted(source, kind)?;
+            return self.retraction(batch, record, source, type_id, now_ms).map(Some);
+        };
+        let value = batch.bytes(value);
         let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
             return Ok(None);
         };
         let key = record.key.map_or(NOTHING, |span| row.push_tail(batch.bytes(span)));
+        let is_fact = self.types[type_id].0.is_fact();
         let own_id = match &cloud_event {
+            _ if is_fact => row.push_tail(label(batch, record).as_bytes()),
             Some(CloudEvent { id: Some(id), source: Some(origin), .. }) => {
                 row.push_tail(&[origin, &[0][..], id].concat())
             }
@@ -238,6 +263,11 @@ impl Detector {
         };
         let mut event = Event {
             time: record.timestamp,
+            start: record.timestamp,
+            end: record.timestamp,
+            seq: 0,
+            start_seq: 0,
+            origin: if is_fact { Made::Fact } else { Made::Record },
             offset: record.offset,
             partition: batch.partition,
             type_id: type_id as u16,
@@ -247,7 +277,54 @@ impl Detector {
             row: Row::from_slice(row),
         };
         event.time = self.time_of(&event, cloud_event.as_ref(), now_ms)?;
+        event.start = self.start_of(&event);
+        event.end = event.time;
+        self.name(&mut event);
         Ok(Some(event))
+    }
+
+    /// The type of fact that a record without a value takes out.
+    fn retracted(&self, source: usize, kind: Option<&[u8]>) -> Result<usize, Refusal> {
+        let facts = self.carried[source].iter().copied().filter(|&id| self.types[id].0.is_fact());
+        let facts: Vec<usize> = facts.collect();
+        let kind = kind.and_then(|kind| std::str::from_utf8(kind).ok());
+        match (facts.as_slice(), kind) {
+            ([], _) => Err((Reason::NullValue, "the record has no value".into())),
+            ([only], _) => Ok(*only),
+            (several, kind) => kind.and_then(|kind| pick(kind, several, &self.types)).ok_or_else(|| {
+                let message = "the record has no value, and does not say of which fact it is (ce_type)";
+                (Reason::NullValue, message.into())
+            }),
+        }
+    }
+
+    fn retraction(
+        &self,
+        batch: &Batch,
+        record: &Record,
+        source: usize,
+        type_id: usize,
+        now_ms: i64,
+    ) -> Result<Event, Refusal> {
+        let key = record.key.map(|span| batch.bytes(span)).filter(|key| !key.is_empty());
+        let key = key.ok_or_else(|| (Reason::NullValue, "the record has neither value nor key".to_owned()))?;
+        let time = record.timestamp;
+        if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
+            return Err((Reason::BadTime, too_far(time, now_ms)));
+        }
+        let mut row = Vec::new();
+        let key = row.push_tail(key);
+        Ok(Event {
+            offset: record.offset,
+            partition: batch.partition,
+            type_id: type_id as u16,
+            source: source as u16,
+            origin: Made::Retraction,
+            key,
+            own_id: NOTHING,
+            row: Row::from_vec(row),
+            ..Event::point(time, 0, &[])
+        })
     }
 
     /// Decodes a value into `row` and says of which type it is.
@@ -304,10 +381,32 @@ impl Detector {
             None => cloud_event.and_then(|ce| ce.time_ms).unwrap_or(event.time),
         };
         if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
-            let message = format!("event time {time} is negative or too far ahead of the clock at {now_ms}");
-            return Err((Reason::BadTime, message));
+            return Err((Reason::BadTime, too_far(time, now_ms)));
         }
         Ok(time)
+    }
+
+    /// When the event began: never after it occurred.
+    fn start_of(&self, event: &Event) -> i64 {
+        let (event_type, layout) = &self.types[event.type_id as usize];
+        match event_type.start.and_then(|field| layout.slot(field)).map(|slot| event.value(slot)) {
+            Some(Value::Long(start)) => start.min(event.time),
+            _ => event.time,
+        }
+    }
+
+    /// Gives an event the id its type declares.
+    fn name(&self, event: &mut Event) {
+        let (event_type, layout) = &self.types[event.type_id as usize];
+        let Some(slot) = event_type.id.and_then(|field| layout.slot(field)) else { return };
+        let id = match event.value(slot) {
+            Value::Text(id) => id.to_vec(),
+            Value::Long(id) => id.to_string().into_bytes(),
+            _ => return,
+        };
+        let mut row = event.row.to_vec();
+        event.own_id = row.push_tail(&[event_type.name.as_bytes(), &[0][..], &id].concat());
+        event.row = Row::from_vec(row);
     }
 
     /// Says where reading begins on a source the state knows nothing of.
@@ -335,17 +434,35 @@ impl Detector {
         if watermark <= self.released {
             return 0;
         }
-        let Detector { waiting, graph, topics, emitted, failed, rejects, .. } = self;
+        self.start_clocks(watermark);
+        let Detector { waiting, graph, topics, types, emitted, failed, rejects, .. } = self;
         let mut handled = 0;
+        let mut out = Outbox { topics, types, emitted, failed };
         waiting.release(watermark, |event| {
             handled += 1;
-            graph.handle(event, topics, emitted, failed);
-            rejects.extend(failed.drain(..).map(|failure| unwritten(event, failure, topics)));
+            graph.handle_due(event.time, &mut out);
+            let place = (event.source, event.partition, event.offset, event.time);
+            graph.handle(event, &mut out);
+            rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
         });
+        graph.handle_due(watermark, &mut out);
+        rejects.extend(out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)));
         self.counts.handled += handled as u64;
         self.released = watermark;
         self.graph.expire(watermark, &self.topics);
         handled
+    }
+
+    /// Sets the alarms of what was loaded before anything is handled, and those of the calendar when time begins: with
+    /// the first event there is, whether or not a rule wants it.
+    fn start_clocks(&mut self, watermark: i64) {
+        if !std::mem::replace(&mut self.resumed, true) {
+            self.graph.resume(self.released);
+        }
+        if !self.begun && self.began < watermark {
+            self.begun = true;
+            self.graph.start(self.began.max(self.released));
+        }
     }
 
     fn progress(&mut self) -> Progress {
@@ -360,14 +477,20 @@ impl Detector {
                 refused: source.refused.clone(),
             }
         };
-        Progress { released: self.released, sources: self.sources.iter_mut().enumerate().map(of).collect() }
+        Progress {
+            released: self.released,
+            began: self.began,
+            seq: self.graph.seq,
+            sources: self.sources.iter_mut().enumerate().map(of).collect(),
+        }
     }
 
     /// What a commit has to write for everything done since the last one. It is forgotten by `clear`, which keeps
     /// the room it took.
     pub fn changes(&mut self) -> Changes<'_> {
         let mut state = Vec::new();
-        self.graph.changes(&self.topics, &mut state);
+        let codec = Codec { types: &self.types, topics: &self.topics };
+        self.graph.changes(&codec, &mut state);
         let progress = self.progress();
         state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
         self.counts.detected += self.emitted.records.len() as u64;
@@ -390,11 +513,13 @@ impl Detector {
     /// Takes an entry of the state as it was committed. An entry of a rule that is gone is passed over.
     pub fn load(&mut self, entry: &Entry) -> Result<(), Malformed> {
         if entry.key != TASK_KEY {
-            let layouts: Vec<&Layout> = self.types.iter().map(|(_, layout)| layout).collect();
-            return self.graph.load(entry, &layouts, &self.topics).map(drop);
+            let codec = Codec { types: &self.types, topics: &self.topics };
+            return self.graph.load(entry, &codec).map(drop);
         }
         let progress = state::decode_progress(entry.value)?;
         self.released = progress.released;
+        self.began = progress.began;
+        self.graph.seq = progress.seq;
         for saved in &progress.sources {
             if let Some(source) = self.sources.iter_mut().find(|source| source.topic == saved.topic) {
                 source.read_to = saved.read_to;
@@ -433,15 +558,28 @@ impl Detector {
     }
 }
 
-/// The reject for an occurrence that `event` ended and that could not be written.
-fn unwritten(event: &Event, failure: Unencodable, topics: &[String]) -> Reject {
+fn too_far(time: i64, now_ms: i64) -> String {
+    format!("event time {time} is negative or too far ahead of the clock at {now_ms}")
+}
+
+/// What a fact from outside is called: by the coordinates of its record.
+fn label(batch: &Batch, record: &Record) -> String {
+    format!("{}/{}/{}", batch.topic, batch.partition, record.offset)
+}
+
+/// The reject for an occurrence that could not be written; the place is that of the event that ended it.
+fn unwritten(
+    (source, partition, offset, timestamp): (u16, i32, i64, i64),
+    failure: Unencodable,
+    topics: &[String],
+) -> Reject {
     Reject {
         reason: Reason::NoValue,
         message: failure.message,
-        topic: topics[event.source as usize].clone(),
-        partition: event.partition,
-        offset: event.offset,
-        timestamp: event.time,
+        topic: topics.get(source as usize).cloned().unwrap_or_default(),
+        partition,
+        offset,
+        timestamp,
         size: 0,
         key: None,
         value: None,

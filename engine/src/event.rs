@@ -4,21 +4,13 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
+use crate::value::Value;
+
 /// Bytes of a row kept inside the event; longer rows move to the heap.
 const INLINE: usize = 48;
 
 /// `[null bitmap][slots of 8 bytes][tail]`: a slot is a number, or offset and length of a string in the tail.
 pub type Row = SmallVec<[u8; INLINE]>;
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value<'a> {
-    Null,
-    Boolean(bool),
-    Long(i64),
-    Double(f64),
-    /// UTF-8, checked where it came in; the order of bytes is the order of text.
-    Text(&'a [u8]),
-}
 
 /// A place in the tail of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,9 +19,42 @@ pub struct Range {
     pub len: u32,
 }
 
+/// Where an event comes from, and with that what its label is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A record: labelled by its own id where it has one, else by its coordinates.
+    Record,
+    /// A rule: labelled by the identity of the complex event, which stands in `own_id`.
+    Derived,
+    /// A point in time that a node makes: its label stands in `own_id`.
+    Timer,
+    /// A fact in one of its states: its label stands in `own_id`, its key in `key`.
+    Fact,
+    /// The record that a fact is no more: its key stands in `key`.
+    Retraction,
+}
+
+/// The `type_id` of points in time, which have no attributes.
+pub const NO_TYPE: u16 = u16::MAX;
+
+/// The `source` of events that are no records.
+pub const NO_SOURCE: u16 = u16::MAX;
+
 #[derive(Debug, Clone)]
 pub struct Event {
+    /// When it occurred: the time of its position.
     pub time: i64,
+    /// Its interval, which ends when it occurs unless only its begin is meant.
+    pub start: i64,
+    pub end: i64,
+    /// Its position among all that the task handled; 0 while it waits.
+    pub seq: u64,
+    /// The position of what initiated it: its own, except for a complex event.
+    pub start_seq: u64,
+    pub origin: Origin,
+    /// Of a record its coordinates. What is made here has none: then `partition` is the round in which rules made it,
+    /// and `offset` of a complex event its place among those of its type and position, of a fact its number in the
+    /// order of appearance.
     pub offset: i64,
     pub partition: i32,
     pub type_id: u16,
@@ -37,7 +62,7 @@ pub struct Event {
     pub source: u16,
     /// The record's key, which orders events of one time.
     pub key: Range,
-    /// CloudEvents source and id, with a zero byte between; empty when the record has none.
+    /// Of a record its own id, or CloudEvents source and id with a zero byte between; empty when it has none.
     pub own_id: Range,
     pub row: Row,
 }
@@ -48,11 +73,63 @@ impl Event {
         &self.row[range.at as usize..(range.at + range.len) as usize]
     }
 
-    /// The total order of primitive events.
+    /// A point in time that a node makes, with its label.
+    pub fn point(time: i64, seq: u64, label: &[u8]) -> Event {
+        Event {
+            time,
+            start: time,
+            end: time,
+            seq,
+            start_seq: seq,
+            origin: Origin::Timer,
+            offset: 0,
+            partition: 0,
+            type_id: NO_TYPE,
+            source: NO_SOURCE,
+            key: Range::default(),
+            own_id: Range { at: 0, len: label.len() as u32 },
+            row: Row::from_slice(label),
+        }
+    }
+
+    /// Whether it is the same event; one that was stored and loaded is.
+    pub fn is(&self, other: &Event) -> bool {
+        self.seq == other.seq
+            && self.type_id == other.type_id
+            && self.origin == other.origin
+            && self.offset == other.offset
+            && self.source == other.source
+            && self.bytes(self.own_id) == other.bytes(other.own_id)
+    }
+
+    /// Its place among all that the task handled: complex events of one position stand behind what occurred by itself,
+    /// in the order of their offsets.
+    #[inline]
+    pub fn place(&self) -> (u64, i64) {
+        // Records and facts have numbers for other reasons.
+        (self.seq, if matches!(self.origin, Origin::Record | Origin::Fact) { -1 } else { self.offset })
+    }
+
+    /// In which round of its position rules made it; 0 for what occurs by itself.
+    pub fn round(&self) -> i32 {
+        if self.origin == Origin::Record {
+            0
+        } else {
+            self.partition
+        }
+    }
+
+    /// Whether it is the record of a fact.
+    pub fn is_of_fact(&self) -> bool {
+        matches!(self.origin, Origin::Fact | Origin::Retraction)
+    }
+
+    /// The total order of primitive events; facts come before all events of their time.
     #[inline]
     pub fn order(&self, other: &Event) -> Ordering {
         self.time
             .cmp(&other.time)
+            .then_with(|| other.is_of_fact().cmp(&self.is_of_fact()))
             .then_with(|| self.source.cmp(&other.source))
             .then_with(|| self.bytes(self.key).cmp(other.bytes(other.key)))
             .then_with(|| self.partition.cmp(&other.partition))
@@ -71,7 +148,7 @@ impl Event {
             SlotKind::Boolean => Value::Boolean(raw != 0),
             SlotKind::Long => Value::Long(raw as i64),
             SlotKind::Double => Value::Double(f64::from_bits(raw)),
-            SlotKind::Text => Value::Text(self.bytes(Range { at: raw as u32, len: (raw >> 32) as u32 })),
+            SlotKind::Text => Value::text(self.bytes(Range { at: raw as u32, len: (raw >> 32) as u32 })),
         }
     }
 }
@@ -102,10 +179,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout that holds the fields of `kinds` that are needed.
-    pub fn new(kinds: &[(SlotKind, bool)]) -> Layout {
+    /// A layout that holds the fields of `kinds` that are needed, with a bitmap for at least `room` of them.
+    pub fn new(kinds: &[(SlotKind, bool)], room: usize) -> Layout {
         let count = kinds.iter().filter(|(_, needed)| *needed).count();
-        let bitmap = count.div_ceil(8);
+        let bitmap = count.max(room).div_ceil(8);
         let mut slots = Vec::with_capacity(kinds.len());
         let mut index = 0;
         for &(kind, needed) in kinds {
@@ -151,6 +228,8 @@ pub trait RowWriter {
     fn put(&mut self, slot: Slot, raw: u64);
     /// `text` is UTF-8.
     fn put_text(&mut self, slot: Slot, text: &[u8]);
+    /// Leaves out what is absent, or of another type than the attribute.
+    fn put_value(&mut self, slot: Slot, value: &Value);
     fn push_tail(&mut self, bytes: &[u8]) -> Range;
 }
 
@@ -165,6 +244,17 @@ impl RowWriter for Vec<u8> {
     fn put_text(&mut self, slot: Slot, text: &[u8]) {
         let range = self.push_tail(text);
         self.put(slot, u64::from(range.at) | (u64::from(range.len) << 32));
+    }
+
+    fn put_value(&mut self, slot: Slot, value: &Value) {
+        match (value, slot.kind) {
+            (Value::Boolean(b), SlotKind::Boolean) => self.put(slot, u64::from(*b)),
+            (Value::Long(n), SlotKind::Long) => self.put(slot, *n as u64),
+            (Value::Long(n), SlotKind::Double) => self.put(slot, (*n as f64).to_bits()),
+            (Value::Double(x), SlotKind::Double) => self.put(slot, x.to_bits()),
+            (Value::Text(s), SlotKind::Text) => self.put_text(slot, s),
+            _ => {}
+        }
     }
 
     #[inline]

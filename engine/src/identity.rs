@@ -3,7 +3,8 @@
 use std::ops::Deref;
 
 use crate::avro::encode;
-use crate::event::Event;
+use crate::event::{Event, Origin};
+use crate::occurrence::Item;
 
 /// Hex digits of an identity: 128 bits.
 pub const DIGITS: usize = 32;
@@ -59,8 +60,33 @@ impl Topics {
         label
     }
 
+    /// The label of an event, so that no two run into each other.
+    fn push_label(&self, event: &Event, text: &mut Vec<u8>) {
+        if event.own_id.len > 0 {
+            text.push(1);
+            text.extend_from_slice(&event.own_id.len.to_le_bytes());
+            text.extend_from_slice(event.bytes(event.own_id));
+        } else {
+            text.extend_from_slice(&self.label(event));
+        }
+    }
+
     /// Topic, partition, offset and label of an event, as the complex event's schema has them.
     pub fn encode_place(&self, event: &Event, out: &mut Vec<u8>) {
+        if event.origin != Origin::Record {
+            // What was made on the way lies in no topic, or nowhere yet.
+            encode::blob(out, b"");
+            encode::long(out, -1);
+            encode::long(out, -1);
+            let label = event.bytes(event.own_id);
+            return match event.origin {
+                Origin::Timer => {
+                    let digits: String = label.iter().map(|byte| format!("{byte:02x}")).collect();
+                    encode::blob(out, digits.as_bytes());
+                }
+                _ => encode::blob(out, label),
+            };
+        }
         debug_assert_eq!(event.partition, self.partition);
         let place = &self.places[event.source as usize];
         out.extend_from_slice(&place.coordinates);
@@ -88,27 +114,38 @@ impl Deref for Topics {
 }
 
 /// The identity of an occurrence: an injective function of the rule and the labels of its constituents, in the
-/// order of their roles. Injective as far as BLAKE3 is; every part is length-prefixed or of fixed size.
-pub fn identity(fingerprint: &[u8; 8], bound: &[&Event], topics: &Topics) -> [u8; DIGITS] {
-    let short = bound.len() <= SHORT && bound.iter().all(|event| event.own_id.len == 0);
+/// order of their slots. Injective as far as BLAKE3 is; every part is length-prefixed or of fixed size. `place` is time
+/// and ordinal of an occurrence whose constituents alone do not tell it from others.
+pub fn identity(
+    fingerprint: &[u8; 8],
+    items: &[Item],
+    place: Option<(i64, u64)>,
+    topics: &Topics,
+) -> [u8; DIGITS] {
+    // One event in every slot, from the first on, is what most rules have: then the slots need not be said.
+    let plain = place.is_none() && items.iter().enumerate().all(|(slot, item)| usize::from(item.slot) == slot);
+    let short = plain && items.len() <= SHORT && items.iter().all(|item| item.event.own_id.len == 0);
     let hash = if short {
         let mut text = [0; HEAD + SHORT * LABEL];
         text[..8].copy_from_slice(fingerprint);
-        text[8..HEAD].copy_from_slice(&(bound.len() as u16).to_le_bytes());
-        for (event, label) in bound.iter().zip(text[HEAD..].chunks_exact_mut(LABEL)) {
-            label.copy_from_slice(&topics.label(event));
+        text[8..HEAD].copy_from_slice(&(items.len() as u16).to_le_bytes());
+        for (item, label) in items.iter().zip(text[HEAD..].chunks_exact_mut(LABEL)) {
+            label.copy_from_slice(&topics.label(&item.event));
         }
-        blake3::hash(&text[..HEAD + bound.len() * LABEL])
+        blake3::hash(&text[..HEAD + items.len() * LABEL])
     } else {
-        let mut text = [&fingerprint[..], &(bound.len() as u16).to_le_bytes()].concat();
-        for event in bound {
-            if event.own_id.len > 0 {
-                text.push(1);
-                text.extend_from_slice(&event.own_id.len.to_le_bytes());
-                text.extend_from_slice(event.bytes(event.own_id));
-            } else {
-                text.extend_from_slice(&topics.label(event));
+        let count = if plain { items.len() as u16 } else { u16::MAX };
+        let mut text = [&fingerprint[..], &count.to_le_bytes()].concat();
+        if let Some((time, ordinal)) = place {
+            text.push(2);
+            text.extend_from_slice(&time.to_le_bytes());
+            text.extend_from_slice(&ordinal.to_le_bytes());
+        }
+        for item in items {
+            if !plain {
+                text.extend_from_slice(&item.slot.to_le_bytes());
             }
+            topics.push_label(&item.event, &mut text);
         }
         blake3::hash(&text)
     };
@@ -117,6 +154,16 @@ pub fn identity(fingerprint: &[u8; 8], bound: &[&Event], topics: &Topics) -> [u8
         pair.copy_from_slice(&HEX[usize::from(*byte)]);
     }
     hex
+}
+
+/// The label of a point in time that a node makes: the node, what it is counted from, and when it is due.
+pub fn timer_label(fingerprint: &[u8; 8], initiator: &[Item], due: i64, topics: &Topics) -> [u8; 16] {
+    let mut text = [&fingerprint[..], &due.to_le_bytes()].concat();
+    for item in initiator {
+        text.extend_from_slice(&item.slot.to_le_bytes());
+        topics.push_label(&item.event, &mut text);
+    }
+    blake3::hash(&text).as_bytes()[..16].try_into().expect("a hash has 32 bytes")
 }
 
 /// The two digits of every byte.

@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for Member<'_> {
             Type::Int | Type::Long | Type::Timestamp => self.row.put(self.slot, value as u64),
             Type::Float => self.row.put(self.slot, f64::from(value as f32).to_bits()),
             Type::Double => self.row.put(self.slot, (value as f64).to_bits()),
-            Type::Boolean | Type::String => return Err(self.refuse("is a number")),
+            Type::Boolean | Type::String | Type::Bytes => return Err(self.refuse("is a number")),
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl<'de> Visitor<'de> for Member<'_> {
             }
             Type::Float => return Err(self.refuse("is too large for a float")),
             Type::Double => self.row.put(self.slot, value.to_bits()),
-            Type::Boolean | Type::String => return Err(self.refuse("is a number")),
+            Type::Boolean | Type::String | Type::Bytes => return Err(self.refuse("is a number")),
             Type::Int | Type::Long | Type::Timestamp => {
                 return Err(self.refuse("is a fraction or too large"));
             }
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Member<'_> {
         if self.kind == Type::Timestamp {
             let at = time::parse_rfc3339(value).ok_or_else(|| self.refuse("is not a time"))?;
             self.row.put(self.slot, at as u64);
-        } else if self.kind == Type::String {
+        } else if matches!(self.kind, Type::String | Type::Bytes) {
             self.row.put_text(self.slot, value.as_bytes());
         } else {
             return Err(self.refuse("is text"));

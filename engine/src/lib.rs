@@ -2,23 +2,35 @@
 //!
 //! Everything below `python` is plain Rust without knowledge of Python.
 
+mod aggregate;
 mod avro;
 mod batch;
+mod binding;
+mod build;
+mod build_ranks;
+mod build_rules;
+mod cells;
 mod detector;
 mod event;
 mod expr;
+mod filters;
 mod graph;
 mod identity;
 mod json;
+mod key;
 mod letter;
 mod nodes;
+mod occurrence;
 mod order;
 mod partition;
 mod plan;
 mod python;
+mod relation;
+mod rounds;
 mod state;
-mod support;
 mod time;
+mod timers;
+mod value;
 mod writers;
 
 use pyo3::prelude::*;

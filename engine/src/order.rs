@@ -107,8 +107,6 @@ struct Queue {
     sorted: VecDeque<Event>,
     /// What came out of order since the last time, still to be sorted in.
     incoming: Vec<Event>,
-    /// How many of the sorted were released in the run at hand.
-    released: usize,
 }
 
 impl Waiting {
@@ -131,21 +129,16 @@ impl Waiting {
     }
 
     /// Hands on every event before the watermark, in the total order over all sources.
-    pub fn release(&mut self, watermark: i64, mut handle: impl FnMut(&Event)) {
+    pub fn release(&mut self, watermark: i64, mut handle: impl FnMut(Event)) {
         self.queues.iter_mut().for_each(Queue::settle);
         loop {
             let heads = self.queues.iter().enumerate().filter_map(|(index, queue)| {
-                let head = queue.sorted.get(queue.released)?;
+                let head = queue.sorted.front()?;
                 (head.time < watermark).then_some((index, head))
             });
-            let Some((index, event)) = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a }) else {
-                break;
-            };
-            handle(event);
-            self.queues[index].released += 1;
-        }
-        for queue in &mut self.queues {
-            queue.sorted.drain(..std::mem::take(&mut queue.released));
+            let first = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a });
+            let Some(index) = first.map(|(index, _)| index) else { break };
+            handle(self.queues[index].sorted.pop_front().expect("a head was seen"));
         }
     }
 

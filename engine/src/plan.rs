@@ -1,17 +1,24 @@
 //! The compiled plan as the topology package writes it: plain data, checked here once, so that the rest of the
 //! engine can index without asking.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
 
-use crate::support::refuse_unsupported;
+use serde::Deserialize;
 
 /// The plan format this engine understands; another one is refused.
 pub const FORMAT: u32 = 2;
 
 /// What the engine's compact forms have room for.
-const MAX_TYPES: usize = u16::MAX as usize;
+const MAX_TYPES: usize = u16::MAX as usize - 1;
 const MAX_FIELDS: usize = 4096;
-const MAX_CONSTITUENTS: usize = u8::MAX as usize;
+const MAX_SLOTS: usize = 4096;
+const MAX_INPUTS: usize = 250;
+
+/// What a change of a fact is made of: the old state, the new one, the event.
+pub const CHANGE_SLOTS: usize = 3;
+const MAX_PARAMETERS: usize = 32;
+/// Programs of matches nest no deeper, so that running them cannot exhaust the stack.
+const MAX_PROGRAM_DEPTH: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -21,9 +28,8 @@ pub enum Type {
     Long,
     Float,
     Double,
-    /// Bytes are refused where a rule reads or writes them; types that none uses may have them.
-    #[serde(alias = "bytes")]
     String,
+    Bytes,
     Timestamp,
 }
 
@@ -33,6 +39,10 @@ pub struct Field {
     #[serde(rename = "type")]
     pub kind: Type,
     pub optional: bool,
+    #[serde(default, rename = "enum")]
+    pub enumeration: Option<String>,
+    #[serde(default)]
+    pub many: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -51,73 +61,415 @@ pub struct EventType {
     pub key: Option<usize>,
     pub time: Option<usize>,
     pub lateness_ms: i64,
+    pub kind: String,
+    pub parent: Option<String>,
+    pub id: Option<usize>,
+    pub start: Option<usize>,
+}
+
+impl EventType {
+    pub fn is_fact(&self) -> bool {
+        self.kind == "fact"
+    }
 }
 
 /// An expression as nested arrays; `expr::compile` gives it a meaning.
 pub type RawExpr = serde_json::Value;
 
-#[derive(Debug, Clone, Deserialize)]
-pub struct Input {
-    pub node: usize,
+/// A slot and one of its fields.
+pub type Place = (usize, usize);
+
+/// How a node is used by the definitions and rules on top of it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Use {
+    pub context: Option<Context>,
+    pub disjoint: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Context {
+    Unrestricted,
+    Recent,
+    Chronicle,
+    Continuous,
+    Cumulative,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Select {
+    Each,
     Last,
+    First,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Match {
     pub field: usize,
-    /// (constituent, field) of an earlier constituent.
-    pub equals: (usize, usize),
+    /// (slot, field) of an earlier constituent.
+    pub equals: Place,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Terminator {
+    pub node: usize,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Constituent {
     pub node: usize,
     pub select: Select,
-    pub within_ms: i64,
+    pub count: usize,
+    pub within_ms: Option<i64>,
     pub from: usize,
     #[serde(rename = "match")]
     pub matches: Vec<Match>,
     #[serde(rename = "where")]
     pub condition: Option<RawExpr>,
-    pub horizon_ms: i64,
+    pub horizon_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Bound {
+    pub constituent: usize,
+    pub within_ms: Option<i64>,
+    pub from: usize,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Range {
+    Between { first: usize, last: usize },
+    Back { within_ms: Option<i64>, from: usize },
+    Ahead { within_ms: i64, from: usize },
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Negation {
+    pub node: usize,
+    pub range: Range,
+    #[serde(rename = "match")]
+    pub matches: Vec<Match>,
+    #[serde(rename = "where")]
+    pub condition: Option<RawExpr>,
+    pub horizon_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Aggregate {
+    pub function: String,
+    pub node: usize,
+    pub field: Option<usize>,
+    pub argument: Option<f64>,
+    pub limit: Option<usize>,
+    pub range: Range,
+    #[serde(rename = "match")]
+    pub matches: Vec<Match>,
+    #[serde(rename = "where")]
+    pub condition: Option<RawExpr>,
+    pub horizon_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Pattern {
+    pub terminator: Terminator,
+    pub constituents: Vec<Constituent>,
+    pub bounds: Vec<Bound>,
+    pub negations: Vec<Negation>,
+    pub aggregates: Vec<Aggregate>,
+    #[serde(rename = "where")]
+    pub condition: Option<RawExpr>,
+    pub consuming: Vec<usize>,
+    pub contexts: Vec<Use>,
+    pub fingerprint: String,
+}
+
+/// An operator of the event algebra.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Operator {
+    pub inputs: Vec<usize>,
+    pub slots: usize,
+    #[serde(default)]
+    pub count: usize,
+    #[serde(default)]
+    pub star: bool,
+    #[serde(default)]
+    pub every_ms: i64,
+    #[serde(default)]
+    pub delay_ms: i64,
+    #[serde(default)]
+    pub modifier: Option<String>,
+    /// Of a periodic event: the slot and field it samples at each tick.
+    #[serde(default)]
+    pub sample: Option<Place>,
+    /// Equality parameters: for each, the places that hold its value.
+    pub parameters: Vec<Vec<Place>>,
+    #[serde(rename = "where")]
+    pub condition: Option<RawExpr>,
+    /// Those of the parameters of which no two have one value.
+    #[serde(default)]
+    pub apart: Vec<usize>,
+    /// For each of the conditions in `where`, the slot whose events it is a condition of.
+    #[serde(default)]
+    pub of: Vec<usize>,
+    pub within_ms: Option<i64>,
+    pub horizon_ms: Option<i64>,
+    pub contexts: Vec<Use>,
+    pub fingerprint: String,
+}
+
+/// An event that a match asks for; without a node it is a point in time that the match makes itself.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Step {
+    pub node: Option<usize>,
+    #[serde(rename = "where")]
+    pub condition: Option<RawExpr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Take {
+    First,
+    Each,
+    Next,
+}
+
+/// What a match looks for; slots are those of its steps.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Program {
+    Step {
+        slot: usize,
+    },
+    Wait {
+        delay_ms: i64,
+        slot: usize,
+    },
+    Then {
+        of: Vec<Program>,
+    },
+    And {
+        of: Vec<Program>,
+    },
+    Or {
+        of: Vec<Program>,
+    },
+    Alternatives {
+        of: Vec<Program>,
+    },
+    Taking {
+        take: Take,
+        of: Box<Program>,
+    },
+    Every {
+        of: Box<Program>,
+    },
+    Not {
+        of: Box<Program>,
+    },
+    AtMost {
+        count: u64,
+        of: Box<Program>,
+    },
+    While {
+        #[serde(rename = "where")]
+        condition: RawExpr,
+        of: Box<Program>,
+    },
+    Within {
+        within_ms: i64,
+        since: Option<usize>,
+        of: Box<Program>,
+    },
+    Absent {
+        within_ms: i64,
+        since: Option<usize>,
+        of: Box<Program>,
+    },
+    Repeat {
+        low: u64,
+        high: Option<u64>,
+        take: Take,
+        #[serde(rename = "where")]
+        condition: Option<RawExpr>,
+        until: Option<Box<Program>>,
+        of: Box<Program>,
+    },
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Matching {
+    pub steps: Vec<Step>,
+    pub program: Program,
+    /// The types whose every event it sees.
+    pub stream: Vec<usize>,
+    /// Equality parameters: for each, the places that hold its value.
+    pub parameters: Vec<Vec<Place>>,
+    pub fingerprint: String,
+}
+
+/// At which event the search goes on behind an occurrence of a match.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Skip {
+    pub to: SkipTo,
+    pub role: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SkipTo {
+    Next,
+    First,
+    Last,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Binding {
     pub name: String,
     pub value: RawExpr,
+    pub equality: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Rate {
+    pub count: usize,
+    pub per_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Define {
+    pub input: usize,
+    #[serde(rename = "type")]
+    pub type_id: usize,
+    pub rule: String,
+    /// Its place among the definitions and rules of the file.
+    #[serde(default)]
+    pub order: usize,
+    pub version: i32,
+    pub values: Vec<RawExpr>,
+    pub roles: Vec<String>,
+    pub bindings: Vec<Binding>,
+    pub condition: Option<RawExpr>,
+    pub rate: Option<Rate>,
+    pub context: Option<Context>,
+    pub disjoint: bool,
+    #[serde(default)]
+    pub skip: Option<Skip>,
+    pub fingerprint: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Source {
+    #[serde(rename = "type")]
+    pub type_id: usize,
+    pub filter: Option<RawExpr>,
+    pub phase: Option<String>,
+    pub within_ms: Option<i64>,
+    pub fingerprint: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Timer {
+    pub pattern: BTreeMap<String, Option<i64>>,
+    pub zone: String,
+    pub fingerprint: String,
+}
+
+/// The facts of one type that pass a filter.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Fact {
+    #[serde(rename = "type")]
+    pub type_id: usize,
+    pub filter: Option<RawExpr>,
+}
+
+/// The changes of a fact; slots: the old state, the new one, the event.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FactChange {
+    #[serde(rename = "type")]
+    pub type_id: usize,
+    pub before: Option<RawExpr>,
+    pub after: Option<RawExpr>,
+    pub event: Option<RawExpr>,
+}
+
+/// A fact, an event or a change in a join.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Condition {
+    pub node: usize,
+    /// Its first slot in the join.
+    pub slot: usize,
+    pub negated: bool,
+    #[serde(rename = "match")]
+    pub matches: Vec<Match>,
+    #[serde(rename = "where")]
+    pub condition: Option<RawExpr>,
+    pub horizon_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Join {
+    pub conditions: Vec<Condition>,
+    pub slots: usize,
+    pub fingerprint: String,
+}
+
+/// Something a rule does: with a type, with what a slot holds, or with something outside.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Action {
+    #[serde(rename = "do")]
+    pub kind: String,
+    #[serde(default, rename = "type")]
+    pub type_id: Option<usize>,
+    #[serde(default)]
+    pub slot: Option<usize>,
+    #[serde(default)]
+    pub values: Vec<(usize, RawExpr)>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Rule {
+    pub input: usize,
+    pub rule: String,
+    pub order: usize,
+    pub version: i32,
+    pub roles: Vec<String>,
+    pub bindings: Vec<Binding>,
+    pub condition: Option<RawExpr>,
+    pub rate: Option<Rate>,
+    pub context: Option<Context>,
+    pub disjoint: bool,
+    #[serde(default)]
+    pub skip: Option<Skip>,
+    pub actions: Vec<Action>,
+    pub coupling: String,
+    pub priority: i64,
+    pub active: bool,
+    pub fingerprint: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Node {
-    Source {
-        #[serde(rename = "type")]
-        type_id: usize,
-        filter: Option<RawExpr>,
-    },
-    Pattern {
-        terminator: Input,
-        constituents: Vec<Constituent>,
-        fingerprint: String,
-    },
-    Define {
-        input: usize,
-        #[serde(rename = "type")]
-        type_id: usize,
-        rule: String,
-        version: i32,
-        /// A name for the terminator and each constituent.
-        roles: Vec<String>,
-        values: Vec<RawExpr>,
-        bindings: Vec<Binding>,
-        fingerprint: String,
-    },
+    Source(Source),
+    Timer(Timer),
+    Or(Operator),
+    And(Operator),
+    Seq(Operator),
+    Any(Operator),
+    Aperiodic(Operator),
+    Periodic(Operator),
+    Not(Operator),
+    Plus(Operator),
+    Modified(Operator),
+    Pattern(Pattern),
+    Match(Matching),
+    Fact(Fact),
+    Change(FactChange),
+    Join(Join),
+    Define(Define),
+    Rule(Rule),
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -149,9 +501,7 @@ impl Plan {
                 header.format
             ));
         }
-        let raw: serde_json::Value = serde_json::from_str(json).map_err(|e| format!("not a plan: {e}"))?;
-        refuse_unsupported(&raw)?;
-        let plan: Plan = serde_json::from_value(raw).map_err(|e| format!("not a plan: {e}"))?;
+        let plan: Plan = serde_json::from_str(json).map_err(|e| format!("not a plan: {e}"))?;
         plan.check()?;
         Ok(plan)
     }
@@ -163,17 +513,102 @@ impl Plan {
             .ok_or_else(|| format!("the plan has no sub-topology `{name}`"))
     }
 
+    /// The types of the slots of a node, in their order; none for a point in time.
+    pub fn slot_types(&self, node: usize) -> Vec<Option<usize>> {
+        let of = |nodes: &[usize]| nodes.iter().flat_map(|&input| self.slot_types(input)).collect::<Vec<_>>();
+        match &self.nodes[node] {
+            Node::Source(source) => vec![Some(source.type_id)],
+            Node::Timer(_) => vec![None],
+            Node::Pattern(pattern) => of(&pattern.inputs()),
+            Node::Match(matching) => {
+                let of_step = |step: &Step| step.node.map_or(vec![None], |node| self.slot_types(node));
+                matching.steps.iter().flat_map(of_step).collect()
+            }
+            Node::Fact(fact) => vec![Some(fact.type_id)],
+            Node::Change(change) => vec![Some(change.type_id); CHANGE_SLOTS],
+            Node::Join(join) => join.conditions.iter().flat_map(|given| self.slot_types(given.node)).collect(),
+            Node::Define(define) => self.slot_types(define.input),
+            Node::Rule(rule) => self.slot_types(rule.input),
+            node => {
+                let operator = node.operator().expect("the other nodes are operators");
+                let mut types = of(&operator.inputs);
+                types.resize(operator.slots, None);
+                types
+            }
+        }
+    }
+
+    /// The equality parameters of a node: for each, the places that hold its value.
+    pub fn parameters(&self, node: usize) -> &[Vec<Place>] {
+        match &self.nodes[node] {
+            Node::Match(matching) => &matching.parameters,
+            node => node.operator().map_or(&[], |operator| &operator.parameters),
+        }
+    }
+
+    /// What the points in time in a slot of a node carry: the type that is sampled, and its field.
+    pub fn sampled(&self, node: usize, slot: usize) -> Option<Place> {
+        let (mut node, mut slot) = (node, slot);
+        while let Some(operator) = self.nodes[node].operator() {
+            let mut base = 0;
+            let below = operator.inputs.iter().find(|&&input| {
+                let width = self.slot_types(input).len();
+                base += width;
+                slot < base
+            });
+            match below {
+                Some(&input) => (node, slot) = (input, slot + self.slot_types(input).len() - base),
+                None => {
+                    let (sample, field) = operator.sample?;
+                    return Some((self.slot_types(node).get(sample).copied().flatten()?, field));
+                }
+            }
+        }
+        None
+    }
+
+    /// The slots of a node in the order in which their constituents are written: a point in time that an operator makes
+    /// stands before its operands.
+    pub fn written_order(&self, node: usize) -> Vec<u16> {
+        let Some(operator) = self.nodes[node].operator() else {
+            return (0..self.slot_types(node).len() as u16).collect();
+        };
+        let mut operands = Vec::new();
+        let mut base = 0;
+        for &input in &operator.inputs {
+            operands.extend(self.written_order(input).into_iter().map(|slot| base + slot));
+            base += self.slot_types(input).len() as u16;
+        }
+        (base..operator.slots as u16).chain(operands).collect()
+    }
+
+    /// The nodes a node reads.
+    pub fn inputs(&self, node: usize) -> Vec<usize> {
+        match &self.nodes[node] {
+            Node::Source(_) | Node::Timer(_) | Node::Fact(_) | Node::Change(_) => Vec::new(),
+            Node::Pattern(pattern) => pattern.inputs(),
+            Node::Match(matching) => matching.steps.iter().filter_map(|step| step.node).collect(),
+            Node::Join(join) => join.conditions.iter().map(|given| given.node).collect(),
+            Node::Define(define) => vec![define.input],
+            Node::Rule(rule) => vec![rule.input],
+            node => node.operator().map(|operator| operator.inputs.clone()).unwrap_or_default(),
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         ensure(self.types.len() <= MAX_TYPES, "the number of types")?;
         for event_type in &self.types {
             let fields = event_type.fields.len();
             ensure(fields <= MAX_FIELDS, "the number of a type's attributes")?;
             ensure(event_type.lateness_ms >= 0, "a lateness")?;
-            for index in [event_type.key, event_type.time].into_iter().flatten() {
-                ensure(index < fields, "a key or time attribute")?;
+            let named = [event_type.key, event_type.time, event_type.id, event_type.start];
+            for index in named.into_iter().flatten() {
+                ensure(index < fields, "a key, id, time or start attribute")?;
             }
         }
         for (id, node) in self.nodes.iter().enumerate() {
+            let inputs = self.inputs(id);
+            ensure(inputs.len() <= MAX_INPUTS && inputs.iter().all(|&input| input < id), "a node's inputs")?;
             self.check_node(id, node)?;
         }
         for sub in &self.subtopologies {
@@ -187,41 +622,218 @@ impl Plan {
 
     fn check_node(&self, id: usize, node: &Node) -> Result<(), String> {
         match node {
-            Node::Source { type_id, .. } => ensure(*type_id < self.types.len(), "a source's type"),
-            Node::Pattern { terminator, constituents, .. } => {
-                self.source_type(id, terminator.node)?;
-                ensure(constituents.len() <= MAX_CONSTITUENTS, "the number of a pattern's constituents")?;
-                for (index, constituent) in constituents.iter().enumerate() {
-                    let own = self.source_type(id, constituent.node)?;
-                    ensure(constituent.from <= index, "`from` of a constituent")?;
-                    ensure(constituent.within_ms >= 0 && constituent.horizon_ms >= 0, "a window")?;
-                    for tie in &constituent.matches {
-                        let (other, field) = tie.equals;
-                        ensure(tie.field < own.fields.len() && other <= index, "a match")?;
-                        let node = if other == 0 { terminator.node } else { constituents[other - 1].node };
-                        ensure(field < self.source_type(id, node)?.fields.len(), "a match")?;
-                    }
-                }
-                Ok(())
+            Node::Source(source) => return ensure(source.type_id < self.types.len(), "a source's type"),
+            Node::Define(define) => {
+                let defined = self.types.get(define.type_id).ok_or("a define's type does not exist")?;
+                ensure(define.values.len() == defined.fields.len(), "the number of a define's values")?;
+                ensure(define.roles.len() == self.slot_types(define.input).len(), "a define's roles")?;
             }
-            Node::Define { input, type_id, values, roles, fingerprint, .. } => {
-                let Some(Node::Pattern { constituents, .. }) = self.nodes[..id].get(*input) else {
-                    return ensure(false, "a define's input");
+            Node::Pattern(pattern) => self.check_pattern(id, pattern)?,
+            Node::Match(matching) => self.check_match(matching)?,
+            Node::Fact(Fact { type_id, .. }) | Node::Change(FactChange { type_id, .. }) => {
+                let known = self.types.get(*type_id).is_some_and(EventType::is_fact);
+                return ensure(known, "the type of a fact");
+            }
+            Node::Join(join) => self.check_join(id, join)?,
+            Node::Rule(rule) => self.check_rule(rule)?,
+            node => {
+                let slots = node.operator().map_or(0, |operator| operator.slots);
+                ensure(slots <= MAX_SLOTS, "the number of a node's slots")?;
+            }
+        }
+        ensure(self.slot_types(id).len() <= MAX_SLOTS, "the number of a node's slots")
+    }
+
+    fn check_join(&self, id: usize, join: &Join) -> Result<(), String> {
+        let types = self.slot_types(id);
+        ensure(join.slots == types.len() && join.slots <= usize::from(u8::MAX), "the number of a join's slots")?;
+        ensure(join.conditions.iter().any(|given| !given.negated), "the number of a join's conditions")?;
+        let mut next = 0;
+        for given in &join.conditions {
+            ensure(given.slot == next, "the slot of a condition")?;
+            let leaf = &self.nodes[given.node];
+            ensure(matches!(leaf, Node::Source(_) | Node::Fact(_) | Node::Change(_)), "a condition")?;
+            ensure(!given.negated || !matches!(leaf, Node::Change(_)), "a negated condition")?;
+            next += self.slot_types(given.node).len();
+            for tie in &given.matches {
+                let known = |(slot, field): Place| {
+                    let fields = types.get(slot).copied().flatten().map(|id| self.types[id].fields.len());
+                    ensure(fields.is_some_and(|fields| field < fields), "a match")
                 };
-                ensure(roles.len() == constituents.len() + 1, "the number of a define's roles")?;
-                let defined = self.types.get(*type_id).ok_or("a define's type does not exist")?;
-                ensure(values.len() == defined.fields.len(), "the number of a define's values")?;
-                ensure(fingerprint.len() == 16, "a fingerprint")
+                known((given.slot, tie.field))?;
+                known(tie.equals)?;
+                ensure(tie.equals.0 < given.slot, "a match")?;
             }
+        }
+        Ok(())
+    }
+
+    fn check_rule(&self, rule: &Rule) -> Result<(), String> {
+        let types = self.slot_types(rule.input);
+        ensure(rule.roles.len() == types.len(), "a rule's roles")?;
+        for action in &rule.actions {
+            let of_slot = action.slot.map(|slot| types.get(slot).copied().flatten());
+            ensure(of_slot.is_none_or(|id| id.is_some() || action.kind == "retract"), "the slot of an action")?;
+            let type_id = action.type_id.or(of_slot.flatten());
+            ensure(type_id.is_none_or(|id| id < self.types.len()), "the type of an action")?;
+            let fields = type_id.map_or(0, |id| self.types[id].fields.len());
+            ensure(action.values.iter().all(|(field, _)| *field < fields), "a value of an action")?;
+        }
+        Ok(())
+    }
+
+    fn check_match(&self, matching: &Matching) -> Result<(), String> {
+        let steps = &matching.steps;
+        for node in steps.iter().filter_map(|step| step.node) {
+            ensure(matches!(self.nodes[node], Node::Source(_)), "a step's node")?;
+        }
+        for (slot, field) in matching.parameters.iter().flatten() {
+            let node = steps.get(*slot).and_then(|step| step.node);
+            let fields = node.and_then(|node| self.slot_types(node)[0]).map(|id| self.types[id].fields.len());
+            ensure(fields.is_some_and(|fields| *field < fields), "a parameter's place")?;
+        }
+        ensure(matching.parameters.len() <= MAX_PARAMETERS, "the number of a match's parameters")?;
+        ensure(matching.stream.iter().all(|type_id| *type_id < self.types.len()), "a match's stream")?;
+        let made: Vec<bool> = steps.iter().map(|step| step.node.is_none()).collect();
+        check_program(&matching.program, &made, 0)
+    }
+
+    fn check_pattern(&self, id: usize, pattern: &Pattern) -> Result<(), String> {
+        let types = self.slot_types(id);
+        let known = |(slot, field): Place| {
+            let fields = types.get(slot).copied().flatten().map(|id| self.types[id].fields.len());
+            ensure(fields.is_some_and(|fields| field < fields), "a match")
+        };
+        let windows = pattern.constituents.iter().map(|c| c.within_ms);
+        ensure(windows.flatten().all(|window| window >= 0), "a window")?;
+        for (index, constituent) in pattern.constituents.iter().enumerate() {
+            ensure(constituent.from <= index, "`from` of a constituent")?;
+        }
+        let ties = pattern.constituents.iter().map(|c| &c.matches).enumerate();
+        let ties = ties.chain((pattern.constituents.len()..).zip(pattern.negations.iter().map(|n| &n.matches)));
+        let aggregates = pattern.constituents.len() + pattern.negations.len();
+        let ties = ties.chain((aggregates..).zip(pattern.aggregates.iter().map(|a| &a.matches)));
+        for (index, matches) in ties {
+            for tie in matches {
+                known((index + 1, tie.field))?;
+                known(tie.equals)?;
+                ensure(tie.equals.0 <= index, "a match")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// What of a match a definition or rule passes over.
+    pub fn skip(&self) -> Option<&Skip> {
+        match self {
+            Node::Define(define) => define.skip.as_ref(),
+            Node::Rule(rule) => rule.skip.as_ref(),
+            _ => None,
         }
     }
 
-    /// The event type behind a source node that node `reader` refers to.
-    pub fn source_type(&self, reader: usize, node: usize) -> Result<&EventType, String> {
-        match self.nodes.get(node) {
-            Some(Node::Source { type_id, .. }) if node < reader => Ok(&self.types[*type_id]),
-            _ => Err("the plan is inconsistent: an input is not an earlier source".into()),
+    /// Whether a definition or rule wants no two occurrences that overlap.
+    pub fn is_disjoint(&self) -> bool {
+        match self {
+            Node::Define(define) => define.disjoint,
+            Node::Rule(rule) => rule.disjoint,
+            _ => false,
         }
+    }
+
+    /// The node a definition or rule reads, and its roles and fingerprint.
+    pub fn subscription(&self) -> Option<(usize, &[String], &str)> {
+        match self {
+            Node::Define(define) => Some((define.input, &define.roles, &define.fingerprint)),
+            Node::Rule(rule) => Some((rule.input, &rule.roles, &rule.fingerprint)),
+            _ => None,
+        }
+    }
+
+    /// The operator of the event algebra, if the node is one.
+    pub fn operator(&self) -> Option<&Operator> {
+        match self {
+            Node::Or(operator)
+            | Node::And(operator)
+            | Node::Seq(operator)
+            | Node::Any(operator)
+            | Node::Aperiodic(operator)
+            | Node::Periodic(operator)
+            | Node::Not(operator)
+            | Node::Plus(operator)
+            | Node::Modified(operator) => Some(operator),
+            Node::Source(_) | Node::Timer(_) | Node::Pattern(_) | Node::Match(_) => None,
+            Node::Fact(_) | Node::Change(_) | Node::Join(_) | Node::Define(_) | Node::Rule(_) => None,
+        }
+    }
+}
+
+impl Program {
+    /// Whether it counts time.
+    pub fn is_timed(&self) -> bool {
+        let own = matches!(self, Program::Wait { .. } | Program::Within { .. } | Program::Absent { .. });
+        own || self.parts().into_iter().any(Program::is_timed)
+    }
+
+    /// The conditions at and below it.
+    pub fn conditions(&self) -> Vec<&RawExpr> {
+        let own = match self {
+            Program::While { condition, .. } => Some(condition),
+            Program::Repeat { condition, .. } => condition.as_ref(),
+            _ => None,
+        };
+        own.into_iter().chain(self.parts().into_iter().flat_map(Program::conditions)).collect()
+    }
+
+    /// Its direct parts, in their order.
+    pub fn parts(&self) -> Vec<&Program> {
+        match self {
+            Program::Step { .. } | Program::Wait { .. } => Vec::new(),
+            Program::Then { of } | Program::And { of } | Program::Or { of } | Program::Alternatives { of } => {
+                of.iter().collect()
+            }
+            Program::Repeat { of, until, .. } => std::iter::once(of).chain(until).map(|part| &**part).collect(),
+            Program::Taking { of, .. }
+            | Program::Every { of }
+            | Program::Not { of }
+            | Program::AtMost { of, .. }
+            | Program::While { of, .. }
+            | Program::Within { of, .. }
+            | Program::Absent { of, .. } => vec![of],
+        }
+    }
+}
+
+/// `made` says of each slot whether the match makes its event itself, a point in time.
+fn check_program(program: &Program, made: &[bool], depth: usize) -> Result<(), String> {
+    ensure(depth <= MAX_PROGRAM_DEPTH, "the depth of a match")?;
+    match program {
+        Program::Step { slot } => ensure(made.get(*slot) == Some(&false), "a step's slot")?,
+        Program::Wait { delay_ms, slot } => {
+            ensure(*delay_ms >= 0 && made.get(*slot) == Some(&true), "a wait")?;
+        }
+        Program::Then { of } => ensure(of.len() == 2, "the parts of a `then`")?,
+        Program::And { of } | Program::Or { of } | Program::Alternatives { of } => {
+            ensure(!of.is_empty() && of.len() <= MAX_SLOTS, "the parts of a match")?;
+        }
+        Program::Within { within_ms, since, .. } | Program::Absent { within_ms, since, .. } => {
+            ensure(*within_ms >= 0 && since.is_none_or(|slot| slot < made.len()), "a time in a match")?;
+        }
+        _ => {}
+    }
+    program.parts().into_iter().try_for_each(|part| check_program(part, made, depth + 1))
+}
+
+impl Pattern {
+    /// The nodes it reads, in the order of the slots.
+    pub fn inputs(&self) -> Vec<usize> {
+        std::iter::once(self.terminator.node)
+            .chain(self.constituents.iter().map(|c| c.node))
+            .chain(self.negations.iter().map(|n| n.node))
+            .chain(self.aggregates.iter().map(|a| a.node))
+            .collect()
     }
 }
 

@@ -1,27 +1,37 @@
-//! The encoding of state entries, as they stand in the changelog and in RocksDB. Version 1.
+//! The encoding of state entries, as they stand in the changelog and in RocksDB. Version 2.
 //!
-//! Entry of a stored event. Key: fingerprint of the node (8 bytes), port (1), length (4, big-endian) and bytes of the
-//! parameter values, then, unless the node keeps one event a key, the event's place: time (8, big-endian, sign
-//! flipped, so that bytes sort as times do), partition (4), offset (8), topic. Value: version, time, offset,
-//! partition, topic, record key, own id, and the attributes the rules need, each as name, tag and value.
+//! Entry of an event that a pattern keeps. Key: the node's prefix (fingerprint, 8 bytes, and port, 1), length (4,
+//! big-endian) and bytes of the parameter values, then, unless the node keeps one event a key, the event's place: time
+//! (8, big-endian, sign flipped, so that bytes sort as times do), position (8) and offset (8), which tells complex events
+//! of one position apart. Value: version and the event.
+//! Entries of occurrences: see `cells.rs`. Of working memory: see `nodes/fact.rs`; of joins: see `nodes/pool.rs`.
 //!
-//! Entry of the task itself: key `\0task`; value: version, released watermark, and for each source topic where to
-//! resume reading, up to where it was read, its watermark, and the runs of offsets between that were refused.
+//! An event: type by name (empty for a point in time), origin, time, start, end, position, initiator's position,
+//! partition, offset, topic, record key, own id or label, and the attributes some rule needs, each as name, tag and
+//! value. An occurrence: version, position and its time, initiator's position, start, end, for each item its slot and
+//! event, what was computed, and the binding it holds for, where its items do not tell: values, and exceptions.
+//!
+//! Entry of the task itself: key `\0task`; value: version, released watermark, time of the first event, position, and for each source topic where
+//! to resume reading, up to where it was read, its watermark, and the runs of offsets between that were refused.
 //!
 //! Numbers are Avro longs, texts Avro bytes. Node fingerprints are random enough never to begin with `\0task`.
+
+use std::sync::Arc;
 
 use crate::avro::cursor::Cursor;
 use crate::avro::encode;
 use crate::avro::Malformed;
-use crate::event::{Event, Layout, Range, Row, RowWriter, Slot, SlotKind, Value};
+use crate::binding::Binding;
+use crate::event::{Event, Layout, Origin, Range, Row, RowWriter, SlotKind, NO_SOURCE, NO_TYPE};
 use crate::identity::Topics;
+use crate::key::Key;
+use crate::occurrence::{Item, Items, Occurrence};
 use crate::order::Refused;
+use crate::plan::EventType;
+use crate::value::Value;
 
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 pub const TASK_KEY: &[u8] = b"\0task";
-
-/// The topics of a task, sorted: the index of one is its event's `source`.
-pub type Names = [String];
 
 pub struct Change {
     pub key: Vec<u8>,
@@ -34,20 +44,19 @@ pub struct Entry<'a> {
 }
 
 pub fn keyed(prefix: &[u8], key: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(prefix.len() + key.len() + 40);
+    let mut out = Vec::with_capacity(prefix.len() + key.len() + 28);
     out.extend_from_slice(prefix);
     out.extend_from_slice(&(key.len() as u32).to_be_bytes());
     out.extend_from_slice(key);
     out
 }
 
-pub fn entry_key(prefix: &[u8], key: &[u8], event: &Event, only_last: bool, names: &Names) -> Vec<u8> {
+pub fn entry_key(prefix: &[u8], key: &[u8], event: &Event, only_last: bool) -> Vec<u8> {
     let mut out = keyed(prefix, key);
     if !only_last {
         out.extend_from_slice(&((event.time as u64) ^ (1 << 63)).to_be_bytes());
-        out.extend_from_slice(&event.partition.to_be_bytes());
+        out.extend_from_slice(&event.seq.to_be_bytes());
         out.extend_from_slice(&event.offset.to_be_bytes());
-        out.extend_from_slice(names[event.source as usize].as_bytes());
     }
     out
 }
@@ -60,42 +69,218 @@ pub fn stored_key(entry: &Entry, prefix_len: usize) -> Result<Vec<u8>, Malformed
     rest.get(4..4 + length as usize).map(<[u8]>::to_vec).ok_or_else(short)
 }
 
-pub fn encode_event(event: &Event, fields: &[(String, Slot)], names: &Names) -> Vec<u8> {
-    let mut out = Vec::with_capacity(96);
+pub fn encode_numbers(numbers: &[i64]) -> Vec<u8> {
+    let mut out = Vec::new();
     encode::long(&mut out, VERSION);
-    encode::long(&mut out, event.time);
-    encode::long(&mut out, event.offset);
-    encode::long(&mut out, i64::from(event.partition));
-    encode::blob(&mut out, names[event.source as usize].as_bytes());
-    encode::blob(&mut out, event.bytes(event.key));
-    encode::blob(&mut out, event.bytes(event.own_id));
-    encode::long(&mut out, fields.len() as i64);
-    for (name, slot) in fields {
-        encode::blob(&mut out, name.as_bytes());
-        match event.value(*slot) {
-            Value::Null => encode::long(&mut out, 0),
-            Value::Boolean(b) => {
-                encode::long(&mut out, 1);
-                encode::long(&mut out, i64::from(b));
-            }
-            Value::Long(n) => {
-                encode::long(&mut out, 2);
-                encode::long(&mut out, n);
-            }
-            Value::Double(x) => {
-                encode::long(&mut out, 3);
-                encode::double(&mut out, x);
-            }
-            Value::Text(s) => {
-                encode::long(&mut out, 4);
-                encode::blob(&mut out, s);
-            }
-        }
-    }
+    encode::long(&mut out, numbers.len() as i64);
+    numbers.iter().for_each(|number| encode::long(&mut out, *number));
     out
 }
 
-fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
+pub fn decode_numbers(value: &[u8]) -> Result<Vec<i64>, Malformed> {
+    let mut cursor = Cursor::new(value);
+    version(&mut cursor)?;
+    let mut numbers = Vec::new();
+    for _ in 0..cursor.long()? {
+        numbers.push(cursor.long()?);
+    }
+    Ok(numbers)
+}
+
+/// Turns what a task keeps into bytes and back.
+pub struct Codec<'a> {
+    pub types: &'a [(EventType, Layout)],
+    pub topics: &'a Topics,
+}
+
+impl Codec<'_> {
+    pub fn encode_event(&self, event: &Event) -> Vec<u8> {
+        let mut out = Vec::with_capacity(96);
+        encode::long(&mut out, VERSION);
+        self.write_event(event, &mut out);
+        out
+    }
+
+    pub fn decode_event(&self, value: &[u8]) -> Result<Event, Malformed> {
+        let mut cursor = Cursor::new(value);
+        version(&mut cursor)?;
+        self.read_event(&mut cursor)
+    }
+
+    pub fn encode_occurrence(&self, occurrence: &Occurrence) -> Vec<u8> {
+        let mut out = Vec::with_capacity(160);
+        encode::long(&mut out, VERSION);
+        self.write_occurrence(occurrence, &mut out);
+        out
+    }
+
+    pub fn decode_occurrence(&self, value: &[u8]) -> Result<Occurrence, Malformed> {
+        let mut cursor = Cursor::new(value);
+        version(&mut cursor)?;
+        self.read_occurrence(&mut cursor)
+    }
+
+    pub fn write_occurrence(&self, occurrence: &Occurrence, out: &mut Vec<u8>) {
+        encode::long(out, occurrence.seq as i64);
+        encode::long(out, occurrence.time);
+        encode::long(out, occurrence.start_seq as i64);
+        encode::long(out, occurrence.start);
+        encode::long(out, occurrence.end);
+        encode::long(out, occurrence.items.len() as i64);
+        for item in &occurrence.items {
+            encode::long(out, i64::from(item.slot));
+            self.write_event(&item.event, out);
+        }
+        encode::long(out, occurrence.computed.len() as i64);
+        occurrence.computed.iter().for_each(|value| write_value(value, out));
+        encode::long(out, occurrence.binding.as_ref().map_or(0, |binding| 1 + binding.except.len() as i64));
+        if let Some(binding) = &occurrence.binding {
+            encode::blob(out, &binding.values);
+            binding.except.iter().for_each(|other| encode::blob(out, other));
+        }
+    }
+
+    pub fn read_occurrence(&self, cursor: &mut Cursor) -> Result<Occurrence, Malformed> {
+        let (seq, time, start_seq) = (cursor.long()? as u64, cursor.long()?, cursor.long()? as u64);
+        let (start, end) = (cursor.long()?, cursor.long()?);
+        let mut items = Items::new();
+        for _ in 0..cursor.long()? {
+            let slot = u16::try_from(cursor.long()?).map_err(|_| Malformed::new("a slot out of range"))?;
+            items.push(Item { slot, event: Arc::new(self.read_event(cursor)?) });
+        }
+        let mut computed = Vec::new();
+        for _ in 0..cursor.long()? {
+            computed.push(read_any(cursor)?);
+        }
+        let mut binding = None;
+        let keys = cursor.long()?;
+        if keys > 0 {
+            let values = Key::from_slice(cursor.blob()?);
+            let mut except = Vec::new();
+            for _ in 1..keys {
+                except.push(Key::from_slice(cursor.blob()?));
+            }
+            binding = Some(Arc::new(Binding { values, except }));
+        }
+        Ok(Occurrence { seq, time, start_seq, start, end, items, computed, binding })
+    }
+
+    pub fn write_event(&self, event: &Event, out: &mut Vec<u8>) {
+        let described = self.types.get(event.type_id as usize);
+        encode::blob(out, described.map_or(&b""[..], |(event_type, _)| event_type.name.as_bytes()));
+        encode::long(out, event.origin as i64);
+        encode::long(out, event.time);
+        encode::long(out, event.start);
+        encode::long(out, event.end);
+        encode::long(out, event.seq as i64);
+        encode::long(out, event.start_seq as i64);
+        encode::long(out, i64::from(event.partition));
+        encode::long(out, event.offset);
+        encode::blob(out, self.topics.get(event.source as usize).map_or(&b""[..], |topic| topic.as_bytes()));
+        encode::blob(out, event.bytes(event.key));
+        encode::blob(out, event.bytes(event.own_id));
+        let Some((event_type, layout)) = described else { return encode::long(out, 0) };
+        encode::long(out, layout.slots().count() as i64);
+        for (index, field) in event_type.fields.iter().enumerate() {
+            let Some(slot) = layout.slot(index) else { continue };
+            encode::blob(out, field.name.as_bytes());
+            write_value(&event.value(slot), out);
+        }
+    }
+
+    /// Reads an event back into the layout its type has now.
+    pub fn read_event(&self, cursor: &mut Cursor) -> Result<Event, Malformed> {
+        let name = cursor.blob()?;
+        let type_id = if name.is_empty() {
+            NO_TYPE
+        } else {
+            let known = self.types.iter().position(|(event_type, _)| event_type.name.as_bytes() == name);
+            known.ok_or_else(|| Malformed::new("a stored event of a type the rules do not have"))? as u16
+        };
+        let origin = match cursor.long()? {
+            0 => Origin::Record,
+            1 => Origin::Derived,
+            2 => Origin::Timer,
+            3 => Origin::Fact,
+            _ => return Err(Malformed::new("a stored event of an unknown origin")),
+        };
+        let (time, start, end) = (cursor.long()?, cursor.long()?, cursor.long()?);
+        let (seq, start_seq) = (cursor.long()? as u64, cursor.long()? as u64);
+        let partition =
+            i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))?;
+        let offset = cursor.long()?;
+        let topic = cursor.blob()?;
+        let source = if topic.is_empty() {
+            NO_SOURCE
+        } else {
+            let known = self.topics.iter().position(|name| name.as_bytes() == topic);
+            known.ok_or_else(|| Malformed::new("a stored event of a topic the task does not read"))? as u16
+        };
+        if origin == Origin::Record && (partition != self.topics.partition() || source == NO_SOURCE) {
+            return Err(Malformed::new("a stored event of a partition that is not the task's"));
+        }
+        let (key, own_id) = (cursor.blob()?, cursor.blob()?);
+        let mut row = Vec::new();
+        let described = self.types.get(type_id as usize);
+        if let Some((_, layout)) = described {
+            layout.start_row(&mut row);
+        }
+        for _ in 0..cursor.long()? {
+            let name = cursor.blob()?;
+            let slot = described.and_then(|(event_type, layout)| {
+                layout.slot(event_type.fields.iter().position(|field| field.name.as_bytes() == name)?)
+            });
+            read_value(cursor, slot, &mut row)?;
+        }
+        let (key, own_id) = (row.push_tail(key), row.push_tail(own_id));
+        let row = Row::from_vec(row);
+        let event = Event {
+            time,
+            start,
+            end,
+            seq,
+            start_seq,
+            origin,
+            offset,
+            partition,
+            type_id,
+            source,
+            key,
+            own_id,
+            row,
+        };
+        if described.is_none_or(|(_, layout)| layout.holds(&event)) {
+            Ok(event)
+        } else {
+            Err(Malformed::new("a stored event that does not fit its type"))
+        }
+    }
+}
+
+/// A tag and the value: 0 absent, 1 boolean, 2 long, 3 double, 4 text.
+pub fn write_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null | Value::List(_) => encode::long(out, 0),
+        Value::Boolean(b) => {
+            encode::long(out, 1);
+            encode::long(out, i64::from(*b));
+        }
+        Value::Long(n) => {
+            encode::long(out, 2);
+            encode::long(out, *n);
+        }
+        Value::Double(x) => {
+            encode::long(out, 3);
+            encode::double(out, *x);
+        }
+        Value::Text(s) => {
+            encode::long(out, 4);
+            encode::blob(out, s);
+        }
+    }
+}
+
+pub fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
     match cursor.long()? {
         VERSION => Ok(()),
         other => {
@@ -104,53 +289,19 @@ fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
     }
 }
 
-/// Reads an event back into the layout its type has now.
-pub fn decode_event(
-    value: &[u8],
-    type_id: u16,
-    fields: &[(String, Slot)],
-    layout: &Layout,
-    topics: &Topics,
-) -> Result<Event, Malformed> {
-    let mut cursor = Cursor::new(value);
-    version(&mut cursor)?;
-    let (time, offset) = (cursor.long()?, cursor.long()?);
-    let partition = i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))?;
-    if partition != topics.partition() {
-        return Err(Malformed::new("a stored event of a partition that is not the task's"));
-    }
-    let topic = cursor.blob()?;
-    let source = topics
-        .iter()
-        .position(|name| name.as_bytes() == topic)
-        .ok_or_else(|| Malformed::new("a stored event of a topic the task does not read"))?;
-    let (key, own_id) = (cursor.blob()?, cursor.blob()?);
-    let mut row = Vec::new();
-    layout.start_row(&mut row);
-    for _ in 0..cursor.long()? {
-        let name = cursor.blob()?;
-        let slot = fields.iter().find(|(field, _)| field.as_bytes() == name).map(|(_, slot)| *slot);
-        read_value(&mut cursor, slot, &mut row)?;
-    }
-    let (key, own_id) = (row.push_tail(key), row.push_tail(own_id));
-    let event = Event {
-        time,
-        offset,
-        partition,
-        type_id,
-        source: source as u16,
-        key,
-        own_id,
-        row: Row::from_vec(row),
-    };
-    if layout.holds(&event) {
-        Ok(event)
-    } else {
-        Err(Malformed::new("a stored event that does not fit its type"))
-    }
+/// A value that `write_value` wrote.
+pub fn read_any(cursor: &mut Cursor) -> Result<Value<'static>, Malformed> {
+    Ok(match cursor.long()? {
+        0 => Value::Null,
+        1 => Value::Boolean(cursor.long()? != 0),
+        2 => Value::Long(cursor.long()?),
+        3 => Value::Double(f64::from_le_bytes(cursor.take(8)?.try_into().expect("8 bytes were taken"))),
+        4 => Value::text(cursor.blob()?).into_owned(),
+        _ => return Err(Malformed::new("a stored value of an unknown type")),
+    })
 }
 
-fn read_value(cursor: &mut Cursor, slot: Option<Slot>, row: &mut Vec<u8>) -> Result<(), Malformed> {
+fn read_value(cursor: &mut Cursor, slot: Option<crate::event::Slot>, row: &mut Vec<u8>) -> Result<(), Malformed> {
     let wrong = || Malformed::new("a stored value of another type than its attribute");
     let tag = cursor.long()?;
     let (kind, raw) = match tag {
@@ -183,6 +334,10 @@ fn read_value(cursor: &mut Cursor, slot: Option<Slot>, row: &mut Vec<u8>) -> Res
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     pub released: i64,
+    /// The time of the earliest event.
+    pub began: i64,
+    /// The position that was handled last.
+    pub seq: u64,
     pub sources: Vec<SourceProgress>,
 }
 
@@ -200,6 +355,8 @@ pub fn encode_progress(progress: &Progress) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     encode::long(&mut out, VERSION);
     encode::long(&mut out, progress.released);
+    encode::long(&mut out, progress.began);
+    encode::long(&mut out, progress.seq as i64);
     encode::long(&mut out, progress.sources.len() as i64);
     for source in &progress.sources {
         encode::blob(&mut out, source.topic.as_bytes());
@@ -218,7 +375,7 @@ pub fn encode_progress(progress: &Progress) -> Vec<u8> {
 pub fn decode_progress(value: &[u8]) -> Result<Progress, Malformed> {
     let mut cursor = Cursor::new(value);
     version(&mut cursor)?;
-    let released = cursor.long()?;
+    let (released, began, seq) = (cursor.long()?, cursor.long()?, cursor.long()? as u64);
     let mut sources = Vec::new();
     for _ in 0..cursor.long()? {
         let topic = String::from_utf8(cursor.blob()?.to_vec())
@@ -230,7 +387,7 @@ pub fn decode_progress(value: &[u8]) -> Result<Progress, Malformed> {
         }
         sources.push(SourceProgress { topic, resume, read_to, watermark, refused: Refused(refused) });
     }
-    Ok(Progress { released, sources })
+    Ok(Progress { released, began, seq, sources })
 }
 
 /// An empty range, for events without a key or id.
@@ -331,7 +488,7 @@ mod tests {
     fn keys_sort_as_times_do() {
         let layout = layout();
         let key =
-            |time| entry_key(b"prefix", b"k", &Event { time, ..event(&layout) }, false, &topics(&NAMES, 7));
+            |time| entry_key(b"prefix", b"k", &Event { time, ..event(&layout) }, false);
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.map(key).is_sorted());
         let entry = Entry { key: &key(1), value: &[] };

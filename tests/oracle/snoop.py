@@ -36,7 +36,11 @@ from tocsin.topology.tree import Context
 
 
 def detect(definition: tree.Define | tree.Rule, world: World) -> Iterator[Found]:
-    """Every occurrence of a definition's expression in its context; recent is the default (§4.1)."""
+    """Every occurrence of a definition's expression in its context; recent is the default (§4.1).
+
+    Each has a value for every equality parameter: A* that has collected nothing occurs for none of the values
+    that only its middle has.
+    """
     root = grown(definition, world)
     detection = definition.detection or tree.Detection()
     for valuation in valuations(leaves(root)):
@@ -46,6 +50,8 @@ def detect(definition: tree.Define | tree.Rule, world: World) -> Iterator[Found]
             context = detection.context or Context.RECENT
             found = contexts.detect(context, root, valuation, world, disjoint=detection.disjoint)
         for part in found:
+            if any(name not in part.parameters for name, _ in valuation.values):
+                continue
             yield Found(part.occurrence(definition.name.text), part.parameters, valuation.values)
 
 

@@ -22,7 +22,7 @@ def declared(origin: str, **fields: str) -> dict[str, Any]:
 
 
 def test_every_type_of_the_language_has_an_avro_type() -> None:
-    types = ["boolean", "int", "long", "float", "double", "string"]
+    types = ["boolean", "int", "long", "float", "double", "string", "bytes"]
     schema = json.loads(event_schema(declared("input", **{f"a_{name}": name for name in types}), "fire"))
     assert [field["type"] for field in schema["fields"]] == types
 
@@ -37,6 +37,17 @@ def test_a_timestamp_is_a_long_of_milliseconds() -> None:
 def test_an_optional_attribute_is_null_unless_written() -> None:
     schema = json.loads(event_schema(declared("input", value="double?"), "fire"))
     assert schema["fields"] == [{"name": "value", "type": ["null", "double"], "default": None}]
+
+
+def test_a_list_is_an_array() -> None:
+    event = declared("defined", values="double?", names="string")
+    for field in event["fields"]:
+        field["many"] = True
+    schema = json.loads(event_schema(event, "fire"))
+    assert schema["fields"][:2] == [
+        {"name": "values", "type": ["null", {"type": "array", "items": "double"}], "default": None},
+        {"name": "names", "type": {"type": "array", "items": "string"}},
+    ]
 
 
 def test_a_complex_event_ends_with_its_detection() -> None:

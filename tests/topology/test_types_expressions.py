@@ -122,7 +122,7 @@ def test_equality_parameters_are_left_to_the_valuation() -> None:
         ("any(2, Temp($a), Rain)", False),
         ("aperiodic*(Smoke, Temp($a), Rain)", True),
         ("aperiodic*(Smoke($a), Temp, Rain)", False),
-        ("periodic*(Smoke, 1 s collect Temp($a).value, Rain)", True),
+        ("periodic*(Smoke($a), 1 s collect Temp($a).value, Rain)", True),
         ("periodic(Smoke, 1 s collect Temp($a).value, Rain)", False),
         ("Temp($a) ; Rain", False),
     ],

@@ -23,6 +23,7 @@ from tocsin.topology.passes.openings import check_openings
 from tocsin.topology.passes.patterns import type_patterns
 from tocsin.topology.passes.placing import place_rules
 from tocsin.topology.passes.push_down import push_down
+from tocsin.topology.passes.ties import check_ties
 from tocsin.topology.passes.values import type_values
 from tocsin.topology.passes.whens import type_whens
 
@@ -44,6 +45,7 @@ TYPING: tuple[Pass, ...] = (
     type_matches,
     type_whens,
     check_nesting,
+    check_ties,
     check_openings,
     type_filters,
     type_values,

@@ -1,20 +1,28 @@
-//! A rule's head: turns an occurrence of its pattern into an encoded complex event.
+//! A rule's head: turns an occurrence into an encoded complex event, and into an event for the rules that build on it.
 
-use super::pattern::Bound;
-use crate::avro::encode;
-use crate::event::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::avro::{encode, Malformed};
+use crate::event::{Event, Layout, Origin, Row, RowWriter, NO_SOURCE};
 use crate::expr::Expr;
+use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::{identity, Topics, DIGITS};
+use crate::key::{key_of, Key};
+use crate::occurrence::{Item, Occurrence, Scope};
 use crate::partition::partition;
-use crate::plan::Type;
-
-/// Index of SELECTION in the enum Context of the complex event's schema.
-const SELECTION: i64 = 0;
+use crate::plan::{Context, Rate, Type};
+use crate::state::{self, Change, Codec, Entry, NOTHING};
+use crate::value::Value;
 
 pub struct Attribute {
     pub name: String,
     pub kind: Type,
     pub optional: bool,
+    pub many: bool,
     pub value: Expr,
 }
 
@@ -22,19 +30,35 @@ pub struct Binding {
     /// The name as Avro.
     pub name: Vec<u8>,
     pub value: Expr,
+    /// Whether it tells apart what is limited on its own.
+    pub equality: bool,
 }
 
 pub struct DefineNode {
     pub fingerprint: [u8; 8],
+    pub type_id: u16,
     pub rule: String,
     /// Rule, version and context as Avro: they stand in every record alike.
     pub rule_block: Vec<u8>,
+    pub condition: Option<Expr>,
     pub attributes: Vec<Attribute>,
     pub bindings: Vec<Binding>,
+    pub limit: Option<Limit>,
     /// The attribute that carries the key the output is partitioned by.
     pub key: Option<usize>,
-    /// For the terminator and each constituent: role and type as Avro.
+    /// For each slot: role and type as Avro; nothing for what is no constituent.
     pub roles: Vec<Vec<u8>>,
+    /// Of a pattern or an event expression: the slots of each role, in the order in which they are written. Simultaneous
+    /// occurrences come in that order, and one that is found in several ways counts once.
+    pub places: Vec<Vec<u16>>,
+    /// The place of the definition in the file, which orders what is simultaneous.
+    pub order: usize,
+    /// The position at which it made something last, and how much.
+    pub made: (u64, i64),
+    /// Whether other rules read what this one makes.
+    pub derives: bool,
+    /// Whether the same constituents can be found at several positions, which then are part of the identity.
+    pub repeats: bool,
     /// What stands before the Avro bytes of each record, and where records go.
     pub output: Output,
 }
@@ -64,32 +88,165 @@ pub struct Emitted {
     pub records: Vec<Record>,
 }
 
+impl Emitted {
+    /// Undoes the last record.
+    pub fn take_back(&mut self) {
+        if let Some(record) = self.records.pop() {
+            self.bytes.truncate(record.start);
+        }
+    }
+}
+
 /// Rule, version and context, as they stand in every record of a rule.
-pub fn rule_block(rule: &str, version: i32) -> Vec<u8> {
+pub fn rule_block(rule: &str, version: i32, context: Option<Context>) -> Vec<u8> {
+    // The order of the enum Context of the complex event's schema.
+    let context = match context {
+        None => 0,
+        Some(Context::Unrestricted) => 1,
+        Some(Context::Recent) => 2,
+        Some(Context::Chronicle) => 3,
+        Some(Context::Continuous) => 4,
+        Some(Context::Cumulative) => 5,
+    };
     let mut out = encode::as_blob(rule);
     encode::long(&mut out, i64::from(version));
-    encode::long(&mut out, SELECTION);
+    encode::long(&mut out, context);
     out
 }
 
+/// When complex events were emitted, to let no more than so many of a binding pass.
+pub struct Limit {
+    pub rate: Rate,
+    prefix: Vec<u8>,
+    times: HashMap<Key, VecDeque<i64>, FxBuildHasher>,
+    changed: Vec<Key>,
+}
+
+impl Limit {
+    pub fn new(rate: Rate, prefix: Vec<u8>) -> Limit {
+        Limit { rate, prefix, times: HashMap::default(), changed: Vec::new() }
+    }
+
+    pub fn admits(&mut self, key: &Key, time: i64) -> bool {
+        let times = self.times.entry_ref(&key[..]).or_default();
+        if let Some(per_ms) = self.rate.per_ms {
+            while times.front().is_some_and(|first| *first < time.saturating_sub(per_ms)) {
+                times.pop_front();
+            }
+        }
+        times.len() < self.rate.count
+    }
+
+    pub fn note(&mut self, key: Key, time: i64) {
+        self.times.entry_ref(&key[..]).or_default().push_back(time);
+        self.changed.push(key);
+    }
+
+    pub fn expire(&mut self, watermark: i64) {
+        let Some(per_ms) = self.rate.per_ms else { return };
+        let changed = &mut self.changed;
+        self.times.retain(|key, times| {
+            let kept = times.back().is_some_and(|last| *last >= watermark.saturating_sub(per_ms));
+            if !kept {
+                changed.push(key.clone());
+            }
+            kept
+        });
+    }
+
+    pub fn changes(&mut self, out: &mut Vec<Change>) {
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        for key in self.changed.drain(..) {
+            let times = self.times.get(&key).filter(|times| !times.is_empty());
+            let value = times.map(|times| state::encode_numbers(&times.iter().copied().collect::<Vec<_>>()));
+            out.push(Change { key: state::keyed(&self.prefix, &key), value });
+        }
+    }
+
+    pub fn load(&mut self, entry: &Entry) -> Result<bool, Malformed> {
+        if !entry.key.starts_with(&self.prefix) {
+            return Ok(false);
+        }
+        let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
+        self.times.insert(key, state::decode_numbers(entry.value)?.into());
+        Ok(true)
+    }
+}
+
 impl DefineNode {
-    /// Encodes the occurrence; an error says why it cannot be written.
-    pub fn emit(&self, bound: &Bound, topics: &Topics, out: &mut Emitted) -> Result<(), String> {
+    pub fn handle(
+        &mut self,
+        arrived: &mut Vec<(u8, Occurrence)>,
+        moment: &Moment,
+        out: &mut Outbox,
+        derived: &mut Vec<Arc<Event>>,
+    ) {
+        arrange(arrived, &self.places);
+        for (ordinal, (_, occurrence)) in arrived.drain(..).enumerate() {
+            let scope = Scope::of(&occurrence);
+            if self.condition.as_ref().is_some_and(|condition| !condition.holds(&scope)) {
+                continue;
+            }
+            let binding = self.limit.as_ref().and_then(|_| self.binding(&scope));
+            if let (Some(limit), Some(key)) = (&mut self.limit, &binding) {
+                if !limit.admits(key, moment.time) {
+                    continue;
+                }
+            }
+            match self.emit(&occurrence, ordinal, out.topics, out.emitted) {
+                Ok(identity) => {
+                    if let (Some(limit), Some(key)) = (&mut self.limit, binding) {
+                        limit.note(key, moment.time);
+                    }
+                    if self.derives {
+                        let layout = &out.types[self.type_id as usize].1;
+                        let event = self.derive(&occurrence, &identity, layout);
+                        derived.push(Arc::new(Event { offset: self.number(occurrence.seq), ..event }));
+                    }
+                }
+                Err(message) => out.failed.push(Unencodable { message }),
+            }
+        }
+    }
+
+    /// The place of the next complex event among those of its type and position.
+    pub fn number(&mut self, seq: u64) -> i64 {
+        let count = if self.made.0 == seq { self.made.1 + 1 } else { 0 };
+        self.made = (seq, count);
+        ((self.order as i64) << 32) + count
+    }
+
+    /// The values of the equality parameters.
+    fn binding(&self, scope: &Scope) -> Option<Key> {
+        key_of(self.bindings.iter().filter(|binding| binding.equality).map(|b| b.value.eval(scope)))
+    }
+
+    /// Encodes the occurrence and returns its identity; an error says why it cannot be written.
+    pub fn emit(
+        &self,
+        occurrence: &Occurrence,
+        ordinal: usize,
+        topics: &Topics,
+        out: &mut Emitted,
+    ) -> Result<[u8; DIGITS], String> {
         let start = out.bytes.len();
+        let scope = Scope::of(occurrence);
         out.bytes.extend_from_slice(&self.output.frame);
         let mut to = self.output.own_partition;
         for (index, attribute) in self.attributes.iter().enumerate() {
-            let value = attribute.value.eval(bound);
-            if !attribute.encode(value, &mut out.bytes) {
+            let value = attribute.value.eval(&scope);
+            if !attribute.encode(&value, &mut out.bytes) {
                 out.bytes.truncate(start);
                 return Err(format!("attribute `{}` of {} has no value here", attribute.name, self.rule));
             }
             if self.key == Some(index) {
-                to = self.partition_of(value);
+                to = self.partition_of(&value);
             }
         }
-        let identity = identity(&self.fingerprint, bound, topics);
-        self.encode_detection(bound, topics, &identity, &mut out.bytes);
+        let place = self.repeats.then_some((occurrence.end, ordinal as u64));
+        let identity = identity(&self.fingerprint, &occurrence.items, place, topics);
+        self.encode_detection(occurrence, topics, &identity, &mut out.bytes);
         let (topic, end) = (self.output.topic, out.bytes.len());
         if end - start > self.output.max_bytes {
             out.bytes.truncate(start);
@@ -99,59 +256,132 @@ impl DefineNode {
                 end - start
             ));
         }
-        out.records.push(Record { topic, partition: to, timestamp: bound[0].time, identity, start, end });
-        Ok(())
+        out.records.push(Record { topic, partition: to, timestamp: occurrence.end, identity, start, end });
+        Ok(identity)
     }
 
-    fn partition_of(&self, value: Value) -> i32 {
+    /// The complex event as an event.
+    pub fn derive(&self, occurrence: &Occurrence, identity: &[u8; DIGITS], layout: &Layout) -> Event {
+        let scope = Scope::of(occurrence);
+        let mut row = Vec::new();
+        layout.start_row(&mut row);
+        for (index, attribute) in self.attributes.iter().enumerate() {
+            let Some(slot) = layout.slot(index) else { continue };
+            row.put_value(slot, &attribute.value.eval(&scope));
+        }
+        let own_id = row.push_tail(identity);
+        Event {
+            time: occurrence.time,
+            start: occurrence.start,
+            end: occurrence.end,
+            seq: occurrence.seq,
+            start_seq: occurrence.start_seq,
+            origin: Origin::Derived,
+            offset: 0,
+            partition: occurrence.round(),
+            type_id: self.type_id,
+            source: NO_SOURCE,
+            key: NOTHING,
+            own_id,
+            row: Row::from_vec(row),
+        }
+    }
+
+    fn partition_of(&self, value: &Value) -> i32 {
         let partitions = self.output.partitions;
         match value {
             Value::Text(s) => partition(s, partitions),
             Value::Long(n) => partition(n.to_string().as_bytes(), partitions),
-            Value::Boolean(b) => partition(if b { b"true" } else { b"false" }, partitions),
-            Value::Null | Value::Double(_) => self.output.own_partition,
+            Value::Boolean(b) => partition(if *b { b"true" } else { b"false" }, partitions),
+            Value::Null | Value::Double(_) | Value::List(_) => self.output.own_partition,
         }
     }
 
-    fn encode_detection(&self, bound: &Bound, topics: &Topics, identity: &[u8], out: &mut Vec<u8>) {
-        let start = bound.iter().map(|event| event.time).min().unwrap_or_default();
+    fn encode_detection(&self, occurrence: &Occurrence, topics: &Topics, identity: &[u8], out: &mut Vec<u8>) {
+        let scope = Scope::of(occurrence);
         encode::blob(out, identity);
         out.extend_from_slice(&self.rule_block);
-        encode::long(out, start);
-        encode::long(out, bound[0].time);
+        encode::long(out, occurrence.start);
+        encode::long(out, occurrence.end);
         if !self.bindings.is_empty() {
             encode::long(out, self.bindings.len() as i64);
             for binding in &self.bindings {
                 out.extend_from_slice(&binding.name);
-                encode_binding(binding.value.eval(bound), out);
+                encode_binding(&binding.value.eval(&scope), out);
             }
         }
         encode::long(out, 0);
-        encode::long(out, bound.len() as i64);
-        for (event, role) in bound.iter().zip(&self.roles) {
-            out.extend_from_slice(role);
-            encode::long(out, event.time);
-            topics.encode_place(event, out);
+        let role = |item: &Item| &self.roles[usize::from(item.slot)];
+        // One event in several slots of a role plays it once.
+        let again = |n: usize, item: &Item| {
+            let shared = self.places.iter().any(|place| place.len() > 1 && place.contains(&item.slot));
+            let twice = |other: &Item| role(other) == role(item) && other.event.is(&item.event);
+            shared && occurrence.items[..n].iter().any(twice)
+        };
+        let items = || occurrence.items.iter().enumerate();
+        let told =
+            || items().filter(|(n, item)| !role(item).is_empty() && !again(*n, item)).map(|(_, item)| item);
+        if told().next().is_some() {
+            encode::long(out, told().count() as i64);
+            for item in told() {
+                out.extend_from_slice(role(item));
+                encode::long(out, item.event.time);
+                topics.encode_place(&item.event, out);
+            }
         }
         encode::long(out, 0);
+    }
+
+    pub fn expire(&mut self, watermark: i64) {
+        if let Some(limit) = &mut self.limit {
+            limit.expire(watermark);
+        }
+    }
+
+    pub fn changes(&mut self, _codec: &Codec, out: &mut Vec<Change>) {
+        if let Some(limit) = &mut self.limit {
+            limit.changes(out);
+        }
+    }
+
+    pub fn load(&mut self, entry: &Entry, _codec: &Codec) -> Result<bool, Malformed> {
+        self.limit.as_mut().map_or(Ok(false), |limit| limit.load(entry))
+    }
+}
+
+/// Brings simultaneous occurrences of a pattern or an event expression into order, each once; `places` are the slots of
+/// each role.
+pub fn arrange(arrived: &mut Vec<(u8, Occurrence)>, places: &[Vec<u16>]) {
+    // An equality parameter has a value in every occurrence of a definition or rule.
+    arrived.retain(|(_, occurrence)| occurrence.binding.is_none());
+    if arrived.len() < 2 || places.is_empty() {
+        return;
+    }
+    arrived.sort_by_cached_key(|(_, occurrence)| occurrence.order(places));
+    for (port, occurrence) in std::mem::take(arrived) {
+        let mut beside =
+            arrived.iter().rev().take_while(|(_, other)| other.start_seq == occurrence.start_seq);
+        if !beside.any(|(_, other)| other.plays_as(&occurrence, places)) {
+            arrived.push((port, occurrence));
+        }
     }
 }
 
 /// Branches of the union in the schema's `bindings`: null, boolean, long, double, string.
-fn encode_binding(value: Value, out: &mut Vec<u8>) {
+fn encode_binding(value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Null => encode::long(out, 0),
+        Value::Null | Value::List(_) => encode::long(out, 0),
         Value::Boolean(b) => {
             encode::long(out, 1);
-            out.push(u8::from(b));
+            out.push(u8::from(*b));
         }
         Value::Long(n) => {
             encode::long(out, 2);
-            encode::long(out, n);
+            encode::long(out, *n);
         }
         Value::Double(x) => {
             encode::long(out, 3);
-            encode::double(out, x);
+            encode::double(out, *x);
         }
         Value::Text(s) => {
             encode::long(out, 4);
@@ -162,20 +392,36 @@ fn encode_binding(value: Value, out: &mut Vec<u8>) {
 
 impl Attribute {
     /// False where a value is absent that must be there, or does not fit its type.
-    fn encode(&self, value: Value, out: &mut Vec<u8>) -> bool {
+    fn encode(&self, value: &Value, out: &mut Vec<u8>) -> bool {
         if self.optional {
-            encode::long(out, i64::from(value != Value::Null));
-            if value == Value::Null {
+            encode::long(out, i64::from(!value.is_null()));
+            if value.is_null() {
                 return true;
             }
         }
+        match value {
+            Value::List(values) if self.many => {
+                if !values.is_empty() {
+                    encode::long(out, values.len() as i64);
+                }
+                let fits = values.iter().all(|value| self.encode_one(value, out));
+                encode::long(out, 0);
+                fits
+            }
+            value => !self.many && self.encode_one(value, out),
+        }
+    }
+
+    fn encode_one(&self, value: &Value, out: &mut Vec<u8>) -> bool {
         match (value, self.kind) {
-            (Value::Boolean(b), Type::Boolean) => out.push(u8::from(b)),
-            (Value::Long(n), Type::Int) if i32::try_from(n).is_err() => return false,
-            (Value::Long(n), Type::Int | Type::Long | Type::Timestamp) => encode::long(out, n),
-            (Value::Double(x), Type::Float) => encode::float(out, x as f32),
-            (Value::Double(x), Type::Double) => encode::double(out, x),
-            (Value::Text(s), Type::String) => encode::blob(out, s),
+            (Value::Boolean(b), Type::Boolean) => out.push(u8::from(*b)),
+            (Value::Long(n), Type::Int) if i32::try_from(*n).is_err() => return false,
+            (Value::Long(n), Type::Int | Type::Long | Type::Timestamp) => encode::long(out, *n),
+            (Value::Long(n), Type::Float) => encode::float(out, *n as f32),
+            (Value::Long(n), Type::Double) => encode::double(out, *n as f64),
+            (Value::Double(x), Type::Float) => encode::float(out, *x as f32),
+            (Value::Double(x), Type::Double) => encode::double(out, *x),
+            (Value::Text(s), Type::String | Type::Bytes) => encode::blob(out, s),
             _ => return false,
         }
         true

@@ -1,121 +1,525 @@
-//! TESLA's pattern: a terminator, and constituents selected from what came before it.
+//! TESLA's pattern: a terminator, constituents selected from what came before it, and what must not have come, or must
+//! not come yet.
+
+use std::cell::Cell as Once;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::store::{Key, Probe, Store};
+use super::store::{Probe, Store};
+use crate::aggregate::Function;
 use crate::avro::Malformed;
-use crate::event::{Event, Layout, Slot};
-use crate::expr::Expr;
-use crate::identity::Topics;
+use crate::cells::Cells;
+use crate::event::{Event, Slot};
+use crate::expr::{Env, Expr};
+use crate::graph::Moment;
+use crate::key::Key;
+use crate::occurrence::Occurrence;
 use crate::plan::Select;
-use crate::state::{self, Change, Entry, Names};
+use crate::state::{Change, Codec, Entry};
+use crate::timers::Timers;
+use crate::value::Value;
 
-/// Prefix of an entry: fingerprint and port.
-const PREFIX: usize = 9;
+/// The port under which occurrences that wait for the time ahead are stored.
+const PENDING: u8 = u8::MAX;
 
-pub type Bound<'a> = SmallVec<[&'a Event; 6]>;
-
-pub struct Constituent {
-    pub select: Select,
-    pub within_ms: i64,
-    pub from: usize,
+/// Events that the pattern looks up: by the values they must have, among those that fulfil a condition.
+pub struct Part {
+    pub slot: usize,
+    /// The types of the events that may be looked up.
+    pub types: Vec<u16>,
     pub own_slots: Vec<Slot>,
-    /// The (constituent, slot) each own slot must equal.
+    /// The (slot, place) each own place must equal.
     pub probe: Vec<(usize, Slot)>,
     pub condition: Option<Expr>,
-    pub type_id: u16,
-    /// The attributes that some node reads, by name: what an entry holds.
-    pub fields: Vec<(String, Slot)>,
     pub store: Store,
 }
 
-pub struct PatternNode {
-    pub fingerprint: [u8; 8],
-    pub constituents: Vec<Constituent>,
-    /// The define nodes this one feeds.
-    pub outputs: Vec<usize>,
+pub struct Constituent {
+    pub part: Part,
+    pub select: Select,
+    pub count: usize,
+    pub within_ms: Option<i64>,
+    pub from: usize,
 }
 
-impl PatternNode {
-    pub fn prefix(fingerprint: [u8; 8], port: usize) -> Vec<u8> {
-        [&fingerprint[..], &[port as u8]].concat()
+/// One more bound for a constituent; checked when `ready` is chosen.
+pub struct Bound {
+    pub slot: usize,
+    pub within_ms: Option<i64>,
+    pub from: usize,
+    pub ready: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Range {
+    Between { first: usize, last: usize },
+    Back { within_ms: Option<i64>, from: usize },
+    Ahead { within_ms: i64, from: usize },
+}
+
+pub struct Negation {
+    pub part: Part,
+    pub range: Range,
+}
+
+pub struct Aggregate {
+    pub part: Part,
+    pub function: Function,
+    pub field: Option<Slot>,
+    pub argument: f64,
+    pub limit: Option<usize>,
+    pub range: Range,
+    /// The constituent with which all that it speaks of is chosen.
+    pub ready: usize,
+}
+
+pub struct PatternNode {
+    pub constituents: Vec<Constituent>,
+    pub bounds: Vec<Bound>,
+    pub negations: Vec<Negation>,
+    pub aggregates: Vec<Aggregate>,
+    pub condition: Option<Expr>,
+    pub consuming: Vec<usize>,
+    /// Occurrences that wait until nothing forbidden has come, each under its own number.
+    pub pending: Option<Cells>,
+    /// Candidates of the position at hand, kept when it is over.
+    incoming: Vec<(usize, Arc<Event>)>,
+    consumed: Vec<Arc<Event>>,
+}
+
+/// A point in time at which the absence of something ahead is decided: several of one time are in the order of the
+/// negations, then of what they are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    due: i64,
+    number: u32,
+    anchor: u64,
+}
+
+impl Place {
+    fn token(self) -> Vec<u8> {
+        [&self.number.to_be_bytes()[..], &self.anchor.to_be_bytes(), &self.due.to_be_bytes()].concat()
     }
 
-    /// The constituents of the occurrence that `terminator` ends, itself first; nothing where there is none.
-    pub fn detect<'a>(&'a self, terminator: &'a Event) -> Option<Bound<'a>> {
-        let mut bound = Bound::new();
-        bound.push(terminator);
-        for constituent in &self.constituents {
-            let selected = match constituent.select {
-                Select::Last => constituent.last(&mut bound)?,
-            };
-            bound.push(selected);
+    fn read(token: &[u8]) -> Option<Place> {
+        let (number, rest) = token.split_first_chunk()?;
+        let (anchor, due) = rest.split_first_chunk()?;
+        let due = i64::from_be_bytes(due.try_into().ok()?);
+        Some(Place { due, number: u32::from_be_bytes(*number), anchor: u64::from_be_bytes(*anchor) })
+    }
+}
+
+/// What is chosen so far, and the candidate at hand.
+#[derive(Clone)]
+struct Choice<'a> {
+    events: SmallVec<[&'a Arc<Event>; 6]>,
+    computed: Vec<Value<'a>>,
+    candidate: Once<Option<(usize, &'a Event)>>,
+}
+
+impl<'a> Env<'a> for Choice<'a> {
+    #[inline]
+    fn event(&self, slot: usize) -> Option<&'a Event> {
+        if let Some((own, event)) = self.candidate.get() {
+            if own == slot {
+                return Some(event);
+            }
         }
-        Some(bound)
+        self.events.get(slot).map(|event| &***event)
     }
 
-    /// Keeps `event` as a candidate for constituent `port` of later occurrences.
-    pub fn keep(&mut self, port: usize, event: &Event) {
-        let constituent = &mut self.constituents[port - 1];
-        if let Some(key) = Probe::new(constituent.own_slots.iter().map(|slot| event.value(*slot))) {
-            constituent.store.insert(key.bytes(), event);
+    fn aggregate(&self, number: usize) -> Value<'a> {
+        self.computed.get(number).cloned().unwrap_or(Value::Null)
+    }
+}
+
+impl<'a> Choice<'a> {
+    fn with_candidate(&self, slot: usize, event: &'a Event) -> &Self {
+        self.candidate.set(Some((slot, event)));
+        self
+    }
+}
+
+impl Part {
+    fn probe<'a>(&self, choice: &Choice<'a>) -> Option<Probe<'a>> {
+        let value = |(slot, at): &(usize, Slot)| choice.event(*slot).map_or(Value::Null, |e| e.value(*at));
+        Probe::new(self.probe.iter().map(value))
+    }
+
+    fn fits<'a>(&'a self, choice: &Choice<'a>, event: &'a Event) -> bool {
+        self.condition
+            .as_ref()
+            .is_none_or(|condition| condition.holds(choice.with_candidate(self.slot, event)))
+    }
+
+    fn keep(&mut self, event: &Arc<Event>) {
+        if let Some(key) = Probe::new(self.own_slots.iter().map(|slot| event.value(*slot))) {
+            self.store.insert(key.bytes(), event);
         }
     }
 
-    pub fn expire(&mut self, watermark: i64, names: &Names) {
-        for constituent in &mut self.constituents {
-            constituent.store.expire(watermark, names);
+    fn forget(&mut self, event: &Event) {
+        if !self.types.contains(&event.type_id) {
+            return;
         }
-    }
-
-    pub fn changes(&mut self, names: &Names, out: &mut Vec<Change>) {
-        for constituent in &mut self.constituents {
-            constituent.store.changes(&constituent.fields, names, out);
+        if let Some(key) = Probe::new(self.own_slots.iter().map(|slot| event.value(*slot))) {
+            self.store.remove(key.bytes(), event);
         }
-    }
-
-    /// Takes an entry when it is of this node.
-    pub fn load(&mut self, entry: &Entry, layouts: &[&Layout], topics: &Topics) -> Result<bool, Malformed> {
-        if entry.key.len() < PREFIX || entry.key[..8] != self.fingerprint {
-            return Ok(false);
-        }
-        let port = usize::from(entry.key[8]);
-        let Some(constituent) = port.checked_sub(1).and_then(|index| self.constituents.get_mut(index)) else {
-            return Err(Malformed::new("a state entry of a constituent the rule does not have"));
-        };
-        let layout = layouts[constituent.type_id as usize];
-        let event =
-            state::decode_event(entry.value, constituent.type_id, &constituent.fields, layout, topics)?;
-        let key = Key::from_vec(state::stored_key(entry, PREFIX)?);
-        Ok(constituent.store.load(entry, key, event))
-    }
-
-    pub fn stored(&self) -> usize {
-        self.constituents.iter().map(|constituent| constituent.store.len()).sum()
     }
 }
 
 impl Constituent {
-    /// The last event before constituent `from`, within the window, that the parameters and the condition accept.
-    fn last<'a>(&'a self, bound: &mut Bound<'a>) -> Option<&'a Event> {
-        let from = bound[self.from];
-        let key = Probe::new(self.probe.iter().map(|(other, slot)| bound[*other].value(*slot)))?;
-        let earliest = from.time.saturating_sub(self.within_ms);
-        for candidate in self.store.latest_first(key.bytes()) {
-            if candidate.time < earliest {
-                return None;
-            }
-            if candidate.order(from).is_ge() {
-                continue;
-            }
-            let Some(condition) = &self.condition else { return Some(candidate) };
-            bound.push(candidate);
-            let holds = condition.holds(bound);
-            bound.pop();
-            if holds {
-                return Some(candidate);
+    fn may_be(&self, candidate: &Event, anchor: &Event) -> bool {
+        candidate.seq < anchor.seq && !self.too_old(candidate, anchor)
+    }
+
+    fn too_old(&self, candidate: &Event, anchor: &Event) -> bool {
+        self.within_ms.is_some_and(|within| candidate.time < anchor.time.saturating_sub(within))
+    }
+}
+
+impl PatternNode {
+    pub fn new(
+        constituents: Vec<Constituent>,
+        bounds: Vec<Bound>,
+        negations: Vec<Negation>,
+        aggregates: Vec<Aggregate>,
+        condition: Option<Expr>,
+        consuming: Vec<usize>,
+        fingerprint: [u8; 8],
+    ) -> PatternNode {
+        let ahead = negations.iter().any(|negation| matches!(negation.range, Range::Ahead { .. }));
+        PatternNode {
+            constituents,
+            bounds,
+            negations,
+            aggregates,
+            condition,
+            consuming,
+            pending: ahead.then(|| Cells::new([&fingerprint[..], &[PENDING]].concat(), 1, None)),
+            incoming: Vec::new(),
+            consumed: Vec::new(),
+        }
+    }
+
+    /// Takes in what arrived; true where it wants to be told when the position is over.
+    pub fn handle(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) -> bool {
+        let (first_negation, first_aggregate) =
+            (1 + self.constituents.len(), 1 + self.constituents.len() + self.negations.len());
+        for (port, occurrence) in arrived.iter() {
+            let (port, event) = (usize::from(*port), &occurrence.items[0].event);
+            if port >= first_aggregate {
+                self.aggregates[port - first_aggregate].part.keep(event);
+            } else if port >= first_negation {
+                self.forbid(port - first_negation, event);
+                self.negations[port - first_negation].part.keep(event);
             }
         }
-        None
+        for (port, occurrence) in arrived.drain(..) {
+            let port = usize::from(port);
+            let [item] = &occurrence.items[..] else { continue };
+            if port == 0 {
+                self.detect(&item.event, moment);
+            } else if port < first_negation {
+                self.incoming.push((port - 1, item.event.clone()));
+            }
+        }
+        !self.incoming.is_empty() || !self.consumed.is_empty()
+    }
+
+    /// The position is over: what came can be selected from now on, and what was consumed cannot.
+    pub fn settle(&mut self) {
+        for (index, event) in std::mem::take(&mut self.incoming) {
+            self.constituents[index].part.keep(&event);
+        }
+        for event in std::mem::take(&mut self.consumed) {
+            for constituent in &mut self.constituents {
+                constituent.part.forget(&event);
+            }
+            if let Some(pending) = &mut self.pending {
+                for key in pending.keys() {
+                    if let Some(mut cell) = pending.get_mut(&key) {
+                        cell.retain(0, |waiting| !waiting.items.iter().any(|item| item.event.is(&event)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn detect(&mut self, terminator: &Arc<Event>, moment: &mut Moment) {
+        let mut found = Vec::new();
+        self.choices(terminator, &mut found);
+        for occurrence in found {
+            match self.decided_at(&occurrence) {
+                Some(place) if place.due >= moment.time => self.wait(occurrence, place, moment),
+                _ => {
+                    self.consume(&occurrence);
+                    moment.found.push(occurrence);
+                }
+            }
+        }
+    }
+
+    fn choices(&self, terminator: &Arc<Event>, found: &mut Vec<Occurrence>) {
+        let mut choice = Choice { events: SmallVec::new(), computed: Vec::new(), candidate: Once::new(None) };
+        choice.events.push(terminator);
+        self.choose(&mut choice, &mut |occurrence| found.push(occurrence));
+    }
+
+    /// Where an occurrence is decided that must not be followed by something: when the last time is up.
+    fn decided_at(&self, occurrence: &Occurrence) -> Option<Place> {
+        let ahead = self.negations.iter().enumerate().filter_map(|(number, negation)| match negation.range {
+            Range::Ahead { within_ms, from } => {
+                let anchor = &occurrence.items[from].event;
+                Some(Place {
+                    due: anchor.time.saturating_add(within_ms),
+                    number: number as u32,
+                    anchor: anchor.seq,
+                })
+            }
+            _ => None,
+        });
+        ahead.max()
+    }
+
+    fn wait(&mut self, occurrence: Occurrence, place: Place, moment: &mut Moment) {
+        let Some(pending) = &mut self.pending else { return };
+        let token = place.token();
+        moment.timers.set(moment.node, place.due, token.clone());
+        pending.entry(&Key::from_vec(token), place.due).push(0, occurrence);
+    }
+
+    /// Something came that must not follow: what waits for it to stay away is over.
+    fn forbid(&mut self, negation: usize, event: &Arc<Event>) {
+        let (Some(pending), negation) = (&mut self.pending, &self.negations[negation]) else { return };
+        let Range::Ahead { within_ms, from } = negation.range else { return };
+        for key in pending.keys() {
+            let Some(mut cell) = pending.get_mut(&key) else { continue };
+            cell.retain(0, |waiting| {
+                let anchor = &waiting.items[from].event;
+                if event.seq <= anchor.seq || event.time > anchor.time.saturating_add(within_ms) {
+                    return true;
+                }
+                let choice = Choice {
+                    events: waiting.items.iter().map(|item| &item.event).collect(),
+                    computed: waiting.computed.clone(),
+                    candidate: Once::new(None),
+                };
+                let ties = negation.part.probe.iter().zip(&negation.part.own_slots);
+                let tied = ties.into_iter().all(|((slot, at), own)| {
+                    let other = choice.event(*slot).map_or(Value::Null, |other| other.value(*at));
+                    other.order(&event.value(*own)) == Some(std::cmp::Ordering::Equal)
+                });
+                !(tied && negation.part.fits(&choice, event))
+            });
+        }
+    }
+
+    /// The time is up for everything that waited for one point in time: it is simultaneous.
+    pub fn wake(&mut self, token: &[u8], moment: &mut Moment) {
+        let Some(pending) = &mut self.pending else { return };
+        let key = Key::from_slice(token);
+        let Some(mut cell) = pending.get_mut(&key) else { return };
+        let mut waited = Vec::new();
+        while let Some(occurrence) = cell.take(0, 0) {
+            waited.push(occurrence);
+        }
+        pending.remove(&key);
+        for mut occurrence in waited {
+            (occurrence.seq, occurrence.time, occurrence.end) = (moment.seq, moment.time, moment.time);
+            self.consume(&occurrence);
+            moment.found.push(occurrence);
+        }
+        self.settle();
+    }
+
+    fn consume(&mut self, occurrence: &Occurrence) {
+        for slot in &self.consuming {
+            self.consumed.push(occurrence.items[*slot].event.clone());
+        }
+    }
+
+    /// Goes on with the next constituent, in every way there is.
+    fn choose<'a>(&'a self, choice: &mut Choice<'a>, found: &mut dyn FnMut(Occurrence)) {
+        let chosen = choice.events.len() - 1;
+        let computed = choice.computed.len();
+        if self.prepare(chosen, choice) {
+            match self.constituents.get(chosen) {
+                None => self.finish(choice, found),
+                Some(constituent) => self.select(constituent, choice, found),
+            }
+        }
+        choice.computed.truncate(computed);
+    }
+
+    /// Computes what is ready once `chosen` is, and checks the bounds.
+    fn prepare<'a>(&'a self, chosen: usize, choice: &mut Choice<'a>) -> bool {
+        let bounds = self.bounds.iter().filter(|bound| bound.ready == chosen);
+        for bound in bounds {
+            let (event, anchor) = (choice.events[bound.slot], choice.events[bound.from]);
+            let early = bound.within_ms.is_some_and(|within| event.time < anchor.time.saturating_sub(within));
+            if event.seq >= anchor.seq || early {
+                return false;
+            }
+        }
+        while let Some(aggregate) = self.aggregates.get(choice.computed.len()).filter(|a| a.ready <= chosen) {
+            let value = aggregate.value(choice);
+            choice.computed.push(value);
+        }
+        true
+    }
+
+    fn select<'a>(
+        &'a self,
+        constituent: &'a Constituent,
+        choice: &mut Choice<'a>,
+        found: &mut dyn FnMut(Occurrence),
+    ) {
+        let anchor = choice.events[constituent.from];
+        let Some(key) = constituent.part.probe(choice) else { return };
+        let candidates = constituent.part.store.events(key.bytes());
+        let take = |choice: &Choice<'a>, candidate: &'a Arc<Event>| {
+            constituent.may_be(candidate, anchor) && constituent.part.fits(choice, candidate)
+        };
+        let taken: SmallVec<[&Arc<Event>; 4]> = match constituent.select {
+            Select::Each => candidates.filter(|candidate| take(choice, candidate)).collect(),
+            Select::First => {
+                candidates.filter(|candidate| take(choice, candidate)).take(constituent.count).collect()
+            }
+            Select::Last => {
+                let recent = candidates.rev().take_while(|candidate| !constituent.too_old(candidate, anchor));
+                let mut last: SmallVec<[&Arc<Event>; 4]> =
+                    recent.filter(|candidate| take(choice, candidate)).take(constituent.count).collect();
+                last.reverse();
+                last
+            }
+        };
+        choice.candidate.set(None);
+        for candidate in taken {
+            choice.events.push(candidate);
+            self.choose(choice, found);
+            choice.events.pop();
+        }
+    }
+
+    fn finish<'a>(&'a self, choice: &mut Choice<'a>, found: &mut dyn FnMut(Occurrence)) {
+        let forbidden = self.negations.iter().any(|negation| negation.found(choice));
+        choice.candidate.set(None);
+        if forbidden || self.condition.as_ref().is_some_and(|condition| !condition.holds(choice)) {
+            return;
+        }
+        let terminator = choice.events[0];
+        let mut occurrence = Occurrence::at(terminator.seq, terminator.time);
+        for (slot, event) in choice.events.iter().enumerate() {
+            occurrence.add_event((*event).clone(), slot as u16);
+        }
+        occurrence.computed = choice.computed.iter().map(|value| value.clone().into_owned()).collect();
+        found(occurrence);
+    }
+
+    fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
+        let constituents = self.constituents.iter_mut().map(|constituent| &mut constituent.part);
+        let negations = self.negations.iter_mut().map(|negation| &mut negation.part);
+        let aggregates = self.aggregates.iter_mut().map(|aggregate| &mut aggregate.part);
+        constituents.chain(negations).chain(aggregates)
+    }
+
+    pub fn expire(&mut self, watermark: i64) {
+        self.parts().for_each(|part| part.store.expire(watermark));
+    }
+
+    pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
+        self.parts().for_each(|part| part.store.changes(codec, out));
+        if let Some(pending) = &mut self.pending {
+            pending.changes(codec, out);
+        }
+    }
+
+    /// Takes an entry when it is of this node.
+    pub fn load(
+        &mut self,
+        entry: &Entry,
+        codec: &Codec,
+        node: usize,
+        timers: &mut Timers,
+    ) -> Result<bool, Malformed> {
+        let count = 1 + self.constituents.len();
+        if let Some(pending) = &mut self.pending {
+            let fits = |_, waiting: &Occurrence| {
+                let mut slots = waiting.items.iter().map(|item| usize::from(item.slot));
+                waiting.items.len() == count && (0..count).all(|slot| slots.next() == Some(slot))
+            };
+            if let Some(key) = pending.load(entry, codec, fits)? {
+                let torn = || Malformed::new("a waiting occurrence that is not of its rule");
+                let place = Place::read(&key).ok_or_else(torn)?;
+                timers.set(node, place.due, key.to_vec());
+                return Ok(true);
+            }
+        }
+        for part in self.parts() {
+            if part.store.load(entry, codec)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub fn stored(&self) -> usize {
+        let parts = self.constituents.iter().map(|constituent| &constituent.part);
+        let parts = parts.chain(self.negations.iter().map(|negation| &negation.part));
+        let parts = parts.chain(self.aggregates.iter().map(|aggregate| &aggregate.part));
+        parts.map(|part| part.store.len()).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::stored)
+    }
+}
+
+impl Negation {
+    /// Whether something occurred that must not have.
+    fn found<'a>(&'a self, choice: &Choice<'a>) -> bool {
+        let Some(key) = self.part.probe(choice) else { return false };
+        let within = |event: &Event| match self.range {
+            Range::Between { first, last } => {
+                let (first, last) = (choice.events[first], choice.events[last]);
+                first.seq < event.seq && event.seq <= last.seq && !event.is(first) && !event.is(last)
+            }
+            Range::Back { within_ms, from } => {
+                let anchor = choice.events[from];
+                let early = within_ms.is_some_and(|within| event.time < anchor.time.saturating_sub(within));
+                event.seq <= anchor.seq && !early && !event.is(anchor)
+            }
+            Range::Ahead { within_ms, from } => {
+                let anchor = choice.events[from];
+                anchor.seq < event.seq && event.time <= anchor.time.saturating_add(within_ms)
+            }
+        };
+        let mut events = self.part.store.events(key.bytes()).rev();
+        events.any(|event| within(event) && self.part.fits(choice, event))
+    }
+}
+
+impl Aggregate {
+    fn value<'a>(&'a self, choice: &mut Choice<'a>) -> Value<'a> {
+        let within = |event: &Event| match self.range {
+            Range::Between { first, last } => {
+                choice.events[first].seq <= event.seq && event.seq <= choice.events[last].seq
+            }
+            Range::Back { within_ms, from } => {
+                let anchor = choice.events[from];
+                let early = within_ms.is_some_and(|within| event.time < anchor.time.saturating_sub(within));
+                event.seq <= anchor.seq && !early
+            }
+            Range::Ahead { .. } => false,
+        };
+        let key = self.part.probe(choice);
+        let stored = key.iter().flat_map(|key| self.part.store.events(key.bytes()));
+        let fitting = stored.filter(|event| within(event) && self.part.fits(choice, event));
+        let mut events: Vec<&Arc<Event>> = fitting.collect();
+        if let Some(limit) = self.limit {
+            events.drain(..events.len().saturating_sub(limit));
+        }
+        choice.candidate.set(None);
+        let value = |event: &&'a Arc<Event>| self.field.map_or(Value::Boolean(true), |at| event.value(at));
+        let doubles = self.field.is_some_and(|at| at.kind == crate::event::SlotKind::Double);
+        self.function.of(events.iter().map(value).collect(), self.argument, doubles)
     }
 }

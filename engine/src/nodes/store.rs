@@ -1,22 +1,24 @@
 //! Events a node keeps for later occurrences: by the values of the equality parameters, in order, until the horizon.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use crate::event::{Event, Slot, Value};
-use crate::state::{self, Change, Entry, Names};
-
-/// The encoded values of the parameters that tie a stored event to others.
-pub type Key = SmallVec<[u8; 24]>;
+use crate::avro::Malformed;
+use crate::event::Event;
+use crate::key::{self, Key};
+use crate::state::{self, Change, Codec, Entry};
+use crate::value::Value;
 
 /// A horizon is cut into this many spans of expiry: an event outlives its horizon by at most one of them.
 const SPANS: i64 = 16;
 
 struct Stored {
-    event: Event,
+    event: Arc<Event>,
     /// Whether the entry is in the changelog.
     persisted: bool,
 }
@@ -31,7 +33,8 @@ struct Cell {
 pub struct Store {
     /// Prefix of the store's entries: the node's fingerprint and the port.
     prefix: Vec<u8>,
-    horizon_ms: i64,
+    /// How long an event may be asked for; none where there is no end to it.
+    horizon_ms: Option<i64>,
     /// Only the latest event of a key can be asked for, so only that one is kept.
     only_last: bool,
     cells: HashMap<Key, Cell, FxBuildHasher>,
@@ -55,16 +58,11 @@ impl<'a> Probe<'a> {
         let mut key = Key::new();
         for value in &mut values {
             match value {
-                Value::Null => return None,
-                Value::Double(x) if x.is_nan() => return None,
-                Value::Boolean(b) => key.push(u8::from(b)),
-                Value::Long(n) => key.extend_from_slice(&n.to_le_bytes()),
-                // Adding zero makes the two zeros one.
-                Value::Double(x) => key.extend_from_slice(&(x + 0.0).to_bits().to_le_bytes()),
-                Value::Text(s) if single => return Some(Probe::Text(s)),
-                Value::Text(s) => {
-                    key.extend_from_slice(&(s.len() as u32).to_le_bytes());
-                    key.extend_from_slice(s);
+                Value::Text(Cow::Borrowed(s)) if single => return Some(Probe::Text(s)),
+                value => {
+                    if !key::push(&mut key, &value) {
+                        return None;
+                    }
                 }
             }
         }
@@ -81,7 +79,7 @@ impl<'a> Probe<'a> {
 }
 
 impl Store {
-    pub fn new(prefix: Vec<u8>, horizon_ms: i64, only_last: bool) -> Store {
+    pub fn new(prefix: Vec<u8>, horizon_ms: Option<i64>, only_last: bool) -> Store {
         Store {
             prefix,
             horizon_ms,
@@ -98,63 +96,89 @@ impl Store {
     }
 
     fn span(&self, time: i64) -> i64 {
-        time.saturating_add(self.horizon_ms).div_euclid(self.horizon_ms / SPANS + 1)
+        let horizon = self.horizon_ms.unwrap_or_default();
+        time.saturating_add(horizon).div_euclid(horizon / SPANS + 1)
     }
 
-    pub fn insert(&mut self, key: &[u8], event: &Event) {
+    pub fn insert(&mut self, key: &[u8], event: &Arc<Event>) {
         let Some(cell) = self.cells.get_mut(key) else { return self.insert_first(key, event) };
         if !cell.changed {
             cell.changed = true;
             self.changed.push(key.into());
         }
+        let place = event.place();
         match cell.events.last_mut() {
             Some(last) if self.only_last => {
-                last.event.clone_from(event);
-                last.persisted = false;
+                if last.event.place() < place {
+                    last.event = event.clone();
+                    last.persisted = false;
+                }
             }
-            _ => cell.events.push(Stored { event: event.clone(), persisted: false }),
+            // Almost always it comes last.
+            last => {
+                let behind = last.is_none_or(|last| last.event.place() < place);
+                let at = if behind { cell.events.len() } else { cell.place(place) };
+                cell.events.insert(at, Stored { event: event.clone(), persisted: false });
+            }
         }
     }
 
-    fn insert_first(&mut self, key: &[u8], event: &Event) {
-        let span = self.span(event.time);
-        self.expiry.entry(span).or_default().push(key.into());
+    fn insert_first(&mut self, key: &[u8], event: &Arc<Event>) {
+        self.watch(key.into(), event.time);
         self.changed.push(key.into());
         let mut cell = Cell { changed: true, ..Cell::default() };
         cell.events.push(Stored { event: event.clone(), persisted: false });
         self.cells.insert(key.into(), cell);
     }
 
-    /// The events of a key, latest first.
+    fn watch(&mut self, key: Key, time: i64) {
+        if self.horizon_ms.is_some() {
+            let span = self.span(time);
+            self.expiry.entry(span).or_default().push(key);
+        }
+    }
+
+    /// The events of a key, in order.
     #[inline]
-    pub fn latest_first<'a>(&'a self, key: &[u8]) -> impl Iterator<Item = &'a Event> + 'a {
+    pub fn events<'a>(&'a self, key: &[u8]) -> impl DoubleEndedIterator<Item = &'a Arc<Event>> + 'a {
         let events = self.cells.get(key).map_or(&[][..], |cell| &cell.events);
-        events.iter().rev().map(|stored| &stored.event)
+        events.iter().map(|stored| &stored.event)
+    }
+
+    /// Forgets one event.
+    pub fn remove(&mut self, key: &[u8], event: &Event) {
+        let Some(cell) = self.cells.get_mut(key) else { return };
+        let Some(at) = cell.events.iter().position(|stored| stored.event.is(event)) else { return };
+        let stored = cell.events.remove(at);
+        if stored.persisted {
+            self.deleted.push(state::entry_key(&self.prefix, key, &stored.event, self.only_last));
+        }
+        if cell.events.is_empty() {
+            self.cells.remove(key);
+        }
     }
 
     /// Forgets what no later event can reach: everything older than the horizon before `watermark`.
-    pub fn expire(&mut self, watermark: i64, names: &Names) {
-        let now = self.span(watermark.saturating_sub(self.horizon_ms));
+    pub fn expire(&mut self, watermark: i64) {
+        let Some(horizon) = self.horizon_ms else { return };
+        let oldest_needed = watermark.saturating_sub(horizon);
+        let now = self.span(oldest_needed);
         while self.expiry.first_key_value().is_some_and(|(span, _)| *span < now) {
             let (_, keys) = self.expiry.pop_first().expect("a first span was seen");
             for key in keys {
-                self.expire_key(key, watermark, names);
+                self.expire_key(key, oldest_needed);
             }
         }
     }
 
-    fn expire_key(&mut self, key: Key, watermark: i64, names: &Names) {
-        let oldest_needed = watermark.saturating_sub(self.horizon_ms);
+    fn expire_key(&mut self, key: Key, oldest_needed: i64) {
         let Some(cell) = self.cells.get_mut(&key) else { return };
         let expired = cell.events.iter().take_while(|stored| stored.event.time < oldest_needed).count();
         for stored in cell.events.drain(..expired).filter(|stored| stored.persisted) {
-            self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last, names));
+            self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last));
         }
         match cell.events.first().map(|stored| stored.event.time) {
-            Some(time) => {
-                let span = self.span(time);
-                self.expiry.entry(span).or_default().push(key);
-            }
+            Some(time) => self.watch(key, time),
             None => {
                 // What replaced a persisted event and expired before a commit leaves that entry behind.
                 if self.only_last && cell.changed {
@@ -166,33 +190,43 @@ impl Store {
     }
 
     /// What changed since the last time, as entries to write and to delete.
-    pub fn changes(&mut self, fields: &[(String, Slot)], names: &Names, out: &mut Vec<Change>) {
+    pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
         out.extend(self.deleted.drain(..).map(|key| Change { key, value: None }));
         for key in self.changed.drain(..) {
             let Some(cell) = self.cells.get_mut(&key) else { continue };
             cell.changed = false;
+            // What is new stands at the end, where all of a position comes between two commits.
             for stored in cell.events.iter_mut().rev().take_while(|stored| !stored.persisted) {
                 stored.persisted = true;
                 out.push(Change {
-                    key: state::entry_key(&self.prefix, &key, &stored.event, self.only_last, names),
-                    value: Some(state::encode_event(&stored.event, fields, names)),
+                    key: state::entry_key(&self.prefix, &key, &stored.event, self.only_last),
+                    value: Some(codec.encode_event(&stored.event)),
                 });
             }
         }
     }
 
     /// Takes an entry that `changes` gave, when it is of this store.
-    pub fn load(&mut self, entry: &Entry, key: Key, event: Event) -> bool {
-        if entry.key.get(..self.prefix.len()) != Some(&self.prefix[..]) {
-            return false;
+    pub fn load(&mut self, entry: &Entry, codec: &Codec) -> Result<bool, Malformed> {
+        if !entry.key.starts_with(&self.prefix) {
+            return Ok(false);
         }
-        let span = self.span(event.time);
-        let cell = self.cells.entry(key.clone()).or_default();
-        let at = cell.events.partition_point(|stored| stored.event.order(&event).is_le());
-        if cell.events.is_empty() {
-            self.expiry.entry(span).or_default().push(key);
+        let event = codec.decode_event(entry.value)?;
+        let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
+        let time = event.time;
+        let cell = self.cells.entry_ref(&key[..]).or_default();
+        let at = cell.place(event.place());
+        cell.events.insert(at, Stored { event: Arc::new(event), persisted: true });
+        if at == 0 {
+            self.watch(key, time);
         }
-        cell.events.insert(at, Stored { event, persisted: true });
-        true
+        Ok(true)
+    }
+}
+
+impl Cell {
+    /// Where an event of some place belongs.
+    fn place(&self, place: (u64, i64)) -> usize {
+        self.events.partition_point(|stored| stored.event.place() <= place)
     }
 }

@@ -1,0 +1,38 @@
+//! Values of parameters as bytes: what stored occurrences are found by.
+
+use smallvec::SmallVec;
+
+use crate::value::Value;
+
+/// The encoded values of the parameters that tie a stored occurrence to others.
+pub type Key = SmallVec<[u8; 24]>;
+
+/// Appends a value; false where it can equal nothing.
+#[inline]
+pub fn push(key: &mut Key, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::List(_) => return false,
+        Value::Double(x) if x.is_nan() => return false,
+        Value::Boolean(b) => key.push(u8::from(*b)),
+        Value::Long(n) => key.extend_from_slice(&n.to_le_bytes()),
+        // Adding zero makes the two zeros one.
+        Value::Double(x) => key.extend_from_slice(&(x + 0.0).to_bits().to_le_bytes()),
+        Value::Text(s) => {
+            key.extend_from_slice(&(s.len() as u32).to_le_bytes());
+            key.extend_from_slice(s);
+        }
+    }
+    true
+}
+
+/// The key of some parameter values; nothing where one of them can equal nothing.
+#[inline]
+pub fn key_of<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<Key> {
+    let mut key = Key::new();
+    for value in values {
+        if !push(&mut key, &value) {
+            return None;
+        }
+    }
+    Some(key)
+}

@@ -1,0 +1,148 @@
+//! Occurrences as they flow through the event graph: events in the numbered slots of the node they are of.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::binding::Binding;
+use crate::event::Event;
+use crate::expr::Env;
+use crate::value::Value;
+
+/// An event in a slot.
+#[derive(Debug, Clone)]
+pub struct Item {
+    pub slot: u16,
+    pub event: Arc<Event>,
+}
+
+/// In the order of slots, those of one slot in the order of their positions.
+pub type Items = SmallVec<[Item; 3]>;
+
+#[derive(Debug, Clone)]
+pub struct Occurrence {
+    /// The position of its terminator, which is its own, and the time of that.
+    pub seq: u64,
+    pub time: i64,
+    /// The position of its initiator.
+    pub start_seq: u64,
+    pub start: i64,
+    pub end: i64,
+    pub items: Items,
+    /// The values of a pattern's aggregates.
+    pub computed: Vec<Value<'static>>,
+    /// For which values of its node's equality parameters it holds, where its items do not tell.
+    pub binding: Option<Arc<Binding>>,
+}
+
+impl Occurrence {
+    /// The occurrence of a leaf: one event, in slot 0.
+    pub fn of(event: Arc<Event>) -> Occurrence {
+        let (start_seq, start, end) = (event.start_seq, event.start, event.end);
+        let occurrence = Occurrence::at(event.seq, event.time);
+        let mut items = Items::new();
+        items.push(Item { slot: 0, event });
+        Occurrence { start_seq, start, end, items, ..occurrence }
+    }
+
+    /// Nothing yet, at a position: what parts are added to.
+    pub fn at(seq: u64, time: i64) -> Occurrence {
+        Occurrence {
+            seq,
+            time,
+            start_seq: seq,
+            start: time,
+            end: time,
+            items: Items::new(),
+            computed: Vec::new(),
+            binding: None,
+        }
+    }
+
+    pub fn add_event(&mut self, event: Arc<Event>, slot: u16) {
+        self.start_seq = self.start_seq.min(event.start_seq);
+        self.start = self.start.min(event.start);
+        self.items.push(Item { slot, event });
+    }
+
+    /// In which round of its position rules led to it.
+    pub fn round(&self) -> i32 {
+        let here = self.items.iter().filter(|item| item.event.seq == self.seq);
+        here.map(|item| item.event.round()).max().unwrap_or_default()
+    }
+
+    pub fn events(&self, slot: u16) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
+        self.items.iter().filter(move |item| item.slot == slot).map(|item| &item.event)
+    }
+
+    /// What orders simultaneous occurrences: the initiator, then the places of the constituents, role by role.
+    /// A place is one slot or several; what is not there is passed over.
+    pub fn order(&self, places: &[Vec<u16>]) -> (u64, Vec<Vec<(u64, i64)>>) {
+        let positions = |place: &Vec<u16>| {
+            let items = self.items.iter().filter(|item| place.contains(&item.slot));
+            let mut found: Vec<_> = items.map(|item| item.event.place()).collect();
+            found.sort_unstable();
+            found
+        };
+        (self.start_seq, places.iter().map(positions).filter(|found| !found.is_empty()).collect())
+    }
+
+    /// Whether it is the same occurrence of the same node.
+    pub fn equals(&self, other: &Occurrence) -> bool {
+        let place = |one: &Occurrence| (one.seq, one.start_seq, one.start, one.end);
+        let mut items = self.items.iter().zip(&other.items);
+        place(self) == place(other)
+            && self.items.len() == other.items.len()
+            && items.all(|(one, other)| one.slot == other.slot && one.event.is(&other.event))
+    }
+
+    /// Whether it is made of the same events as another, whatever their slots.
+    pub fn same_events(&self, other: &Occurrence) -> bool {
+        // What stands at another position has another terminator.
+        self.seq == other.seq && self.agrees(other, |_, _| true)
+    }
+
+    /// Whether it has the same events in the same places as another.
+    pub fn plays_as(&self, other: &Occurrence, places: &[Vec<u16>]) -> bool {
+        let place = |slot: u16| places.iter().position(|place| place.contains(&slot));
+        self.agrees(other, |one, other| one == other || place(one) == place(other))
+    }
+
+    /// Whether each has every event of the other, in slots that are alike.
+    fn agrees(&self, other: &Occurrence, alike: impl Fn(u16, u16) -> bool) -> bool {
+        let is = |one: &Item, other: &Item| one.event.is(&other.event) && alike(one.slot, other.slot);
+        self.items.iter().all(|item| other.items.iter().any(|their| is(item, their)))
+            && other.items.iter().all(|item| self.items.iter().any(|their| is(item, their)))
+    }
+}
+
+/// What the expressions of a node see: an occurrence, and values of parameters.
+pub struct Scope<'a> {
+    pub items: &'a [Item],
+    pub parameters: &'a [Value<'a>],
+    pub computed: &'a [Value<'static>],
+}
+
+impl<'a> Scope<'a> {
+    pub fn of(occurrence: &'a Occurrence) -> Scope<'a> {
+        Scope { items: &occurrence.items, parameters: &[], computed: &occurrence.computed }
+    }
+}
+
+impl<'a> Env<'a> for Scope<'a> {
+    fn event(&self, slot: usize) -> Option<&'a Event> {
+        self.items.iter().rev().find(|item| usize::from(item.slot) == slot).map(|item| &*item.event)
+    }
+
+    fn events(&self, slot: usize, each: &mut dyn FnMut(&'a Event)) {
+        self.items.iter().filter(|item| usize::from(item.slot) == slot).for_each(|item| each(&item.event));
+    }
+
+    fn parameter(&self, number: usize) -> Value<'a> {
+        self.parameters.get(number).cloned().unwrap_or(Value::Null)
+    }
+
+    fn aggregate(&self, number: usize) -> Value<'a> {
+        self.computed.get(number).cloned().unwrap_or(Value::Null)
+    }
+}

@@ -1,0 +1,200 @@
+"""The engine as a detector beside the oracle: one program and one history, on both, and what differs.
+
+`detect(text, events, until=60_000)` is what the engine detects, as the oracle says it;
+`difference(Case(text, events, until=60_000))` is None, or what only one of the two detects.
+"""
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from tests.oracle.history import Change, Input, Occurrence
+from tests.oracle.named import without_named
+from tests.oracle.run import Detected, by_definition, published_by
+from tests.oracle.world import World
+from tocsin.topology import tree
+
+from .cases import Case, Drive
+from .observing import ASKED, observed, parsed, rules_of
+from .reading import Reading
+from .records import APP, CLOCK, beginning, planned, records_of
+from .worker import Worker
+
+__all__ = ["APP", "Case", "Difference", "Drive", "Views", "detect", "difference", "parsed", "planned"]
+
+TOO_MANY = "too many ways to match"
+"""What the oracle says where it gives up."""
+
+ORACLE_SECONDS = 3
+"""How long the oracle may take: what it quantifies over can grow beyond all bounds."""
+
+
+def detect(
+    program: str | tree.Program,
+    events: Iterable[Input],
+    *,
+    until: int | None = None,
+    since: int | None = None,
+    facts: Iterable[Change] = (),
+    drive: Drive = Drive(),  # noqa: B008 (it is immutable)
+) -> Detected:
+    """Detect everything a program defines over a history of input events, in which time goes to `until`.
+
+    What is known of the history (the world) is the oracle's; what occurred is the engine's alone.
+    """
+    text = str(program)
+    sent, given = tuple(events), tuple(facts)
+    world = World.of(without_named(parsed(text)), sent, until=until, since=since, facts=given)
+    plan = planned(observed(text))
+    if since is not None:
+        plan = beginning(plan)
+    records = records_of(sent, given, world, plan)
+    if since is not None:
+        records.by_topic[CLOCK].append((0, since, None, b"{}", None))
+    end = world.until
+    if ASKED in records.by_topic:
+        end = 1 + max([end, *(change.position.time for change in given)])
+        records.by_topic[ASKED].append((0, end, None, b"{}", None))
+    outputs = Worker(plan, records.by_topic, end, drive).run()
+    return Reading(world, records.occurrences).of(outputs)
+
+
+# --- the comparison -----------------------------------------------------------------------------------------
+
+View = Hashable
+
+
+class Views:
+    """What detectors must agree on, of each occurrence: equal ones have equal views."""
+
+    def __init__(self, world: World) -> None:
+        self._rules = {rule.name.text for rule in rules_of(world.program)}
+        self._inputs = {occurrence.label: occurrence.position.tie[2] for occurrence in world.events}
+        self._numbers: dict[View, int] = {}
+
+    def of(self, occurrence: Occurrence) -> tuple[Any, ...]:
+        """Return type, attributes, interval, and constituents by role."""
+        attributes = tuple((name, _plain(value)) for name, value in occurrence.attributes.items())
+        roles = tuple(
+            sorted(
+                (role, tuple(sorted(map(self._constituent, players))))
+                for role, players in occurrence.roles.items()
+                if players
+            )
+        )
+        # Of a rule it is known when it fired.
+        start = occurrence.time if occurrence.type in self._rules else occurrence.start
+        end = occurrence.time if occurrence.type in self._rules else occurrence.end
+        return occurrence.type, attributes, start, end, roles
+
+    def _constituent(self, occurrence: Occurrence) -> tuple[str, int]:
+        if occurrence.type == "Timer":
+            return "Timer", occurrence.time
+        if isinstance(occurrence.label, tuple) and occurrence.label[0] in {"fact", "change"}:
+            return f"fact {occurrence.type}", occurrence.time
+        if occurrence.label in self._inputs:
+            return "input", self._inputs[occurrence.label]
+        # A number stands for the whole, which would have to be hashed again and again. That of `begin E` is
+        # that of the occurrence itself.
+        name, attributes, _, _, roles = self.of(occurrence)
+        whole = name, attributes, occurrence.time, roles
+        return occurrence.type, self._numbers.setdefault(whole, len(self._numbers))
+
+
+def _plain(value: object) -> Hashable:
+    """Return something to compare values by: true is not one, and the two zeros are the same."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return type(value).__name__, repr(value + 0.0 if isinstance(value, float) else value)
+
+
+@dataclass
+class Difference:
+    """What only one of the two detects, and all that both detect."""
+
+    only_oracle: Counter[View] = field(default_factory=Counter)
+    only_engine: Counter[View] = field(default_factory=Counter)
+    oracle: Detected | None = None
+    engine: Detected | None = None
+    error: str = ""
+
+    def __str__(self) -> str:
+        told = [
+            f"only the {who} detects {count} × {_told(view)}"
+            for who, views in (("oracle", self.only_oracle), ("engine", self.only_engine))
+            for view, count in views.items()
+        ]
+        return "\n".join([*told, *([self.error] if self.error else [])])
+
+
+def difference(
+    case: Case, oracle: Callable[..., Detected] = by_definition, counts: Counter[str] | None = None
+) -> Difference | None:
+    """Return what the engine detects otherwise than the oracle, or None.
+
+    What is detected is counted in `counts`: occurrences, and definitions with and without any.
+    """
+    known: dict[str, Any] = {"until": case.until, "since": case.since, "facts": case.facts}
+    planned(case.text)
+    try:
+        with within(ORACLE_SECONDS):
+            expected = oracle(parsed(case.text), case.events, **known)
+    except (AssertionError, TimeoutError) as error:
+        if isinstance(error, AssertionError) and TOO_MANY not in str(error):
+            raise
+        if counts is not None:
+            counts["cases that the oracle gives up"] += 1
+        return None
+    try:
+        found = detect(case.text, case.events, **known, drive=case.drive)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 (a panic of the engine is none of Exception)
+        return Difference(oracle=expected, error=f"the engine fails: {type(error).__name__}: {error}")
+    views = Views(expected.world)
+    wanted, got = (Counter(map(views.of, _occurrences(detected))) for detected in (expected, found))
+    if counts is not None:
+        counts["occurrences"] += wanted.total()
+        for found_of in expected.fired.values():
+            counts["definitions that occur" if found_of else "definitions that do not"] += 1
+    if wanted == got:
+        return None
+    return Difference(wanted - got, got - wanted, expected, found)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise a `TimeoutError` when the time is up."""
+
+    def up(_signal: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _occurrences(detected: Detected) -> Iterable[Occurrence]:
+    """Return what was defined, and what rules published."""
+    program = detected.world.program
+    defines = {d.name.text for d in program.declarations if isinstance(d, tree.Define)}
+    defined = (one for name in detected.fired if name in defines for one in detected.of(name))
+    raised = detected.world.derived
+    published = (one for name in sorted(published_by(program)) for one in raised.get(name, ()))
+    return chain(defined, published)
+
+
+def _told(view: View) -> str:
+    assert isinstance(view, tuple)
+    name, attributes, start, end, roles = view
+    values = ", ".join(f"{attribute} = {shown}" for attribute, (_, shown) in attributes)
+    players = "; ".join(f"{role}: {', '.join(f'{k}#{n}' for k, n in p)}" for role, p in roles)
+    return f"{name}({values}) [{start}, {end}] of {players}"

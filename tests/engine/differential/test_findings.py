@@ -1,0 +1,116 @@
+"""Cases in which the engine once differed from the oracle, each with what was wrong."""
+
+from collections import Counter
+
+import pytest
+
+from tests.oracle.history import Input, event
+
+from .run import Case, Drive, difference
+
+A_AND_B = """
+event A (k: string, n: long) on "a" key k;
+event B (n: long, x: double?, k: string) on "b" key k;
+"""
+
+
+def a(t: int, n: int = 0, k: str = "a") -> Input:
+    return event("A", t=t, k=k, n=n)
+
+
+def b(t: int, n: int = 0, k: str = "a") -> Input:
+    return event("B", t=t, k=k, n=n)
+
+
+def agree(rules: str, *history: Input, until: int | None = None, drive: Drive = Drive()) -> bool:  # noqa: B008
+    """Whether engine and oracle detect the same; they must detect something."""
+    counts: Counter[str] = Counter()
+    found = difference(Case(A_AND_B + rules, history, until, drive), counts=counts)
+    assert found is None, str(found)
+    return counts["occurrences"] > 0
+
+
+def test_what_is_consumed_may_be_of_another_type_than_other_constituents() -> None:
+    rules = """
+    define R (n: long)
+    from A(k = $k) as r and last B as b within 9 ms from r and each A(k = $k) as a within 9 ms from r
+    where n = b.n consuming b;
+    """
+    assert agree(rules, a(1), b(2, n=-1), a(3), b(4, n=-1), a(5))
+
+
+def test_absences_that_are_decided_at_one_point_in_time_are_simultaneous() -> None:
+    """So that what one of them consumes, the others still have."""
+    rules = """
+    define R from A as a and each B as b within 9 ms from a and not B within 5 ms after a consuming b;
+    define S from R as r and each R as q before r unbounded;
+    """
+    assert agree(rules, b(1), b(2), a(3), a(3), until=20)
+    assert agree(rules, b(1), b(2), a(3), a(4), until=20, drive=Drive(3))
+
+
+def test_an_aggregate_waits_for_what_its_conditions_speak_of() -> None:
+    """Also where it is only the time of a constituent."""
+    rules = """
+    define R (n: long) from A as a and $c = count(B) within 20 ms from a and last B as b within 20 ms from a
+     and $d = count(B(this before b)) within 20 ms from a where n = $d - $c;
+    """
+    assert agree(rules, b(1), b(3), b(5), a(6))
+
+
+def test_simultaneous_occurrences_of_one_definition_are_ordered_by_their_initiators() -> None:
+    rules = """
+    define R (n: long)
+    from A as a and each B(n > 0) as b within 9 ms from a and each B(n < 0) as c within 9 ms from a
+    where n = b.n + c.n;
+    define S (n: long) from A as a and 2 last R as r within 9 ms from a where n = r.n;
+    """
+    assert agree(rules, b(1, n=-1), b(2, n=20), b(3, n=30), b(4, n=-4), a(5), a(6))
+
+
+def test_simultaneous_occurrences_are_ordered_by_all_they_are_made_of() -> None:
+    """Definition, initiator, and where these are the same the constituents, by the same order."""
+    rules = """
+    define R (n: long) from A(n > 1) as a where n = a.n;
+    define R (n: long) from A(k = $k) as a and last A(k = $k) as c within 5 ms from a
+     and 2 last R as r within 40 ms from a where n = a.n;
+    """
+    times = [(2, 3, "a"), (19, 0, "b"), (24, 1, "b"), (25, 2, "b"), (25, 3, "b"), (26, 2, "a"), (46, 0, "a")]
+    assert agree(rules, *(a(t, n, k) for t, n, k in times), a(46))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_simultaneous_occurrences_keep_their_order_when_they_are_loaded(seed: int) -> None:
+    rules = """
+    define R (n: long) from A as a and each B as b within 40 ms from a where n = b.n;
+    define S (n: long) from A as a and 5 last R as r within 40 ms from a where n = r.n;
+    define T (n: long) from A as a and last R(n > a.n) as r within 40 ms from a where n = r.n;
+    """
+    assert agree(rules, *(b(t, n=t) for t in (1, 2, 3)), *map(a, range(4, 16)), drive=Drive(seed))
+
+
+def test_definitions_that_use_each_other_see_what_stands_at_their_own_position() -> None:
+    rules = """
+    define R (n: long) from A as a and $c = count(S) within 10 ms from a where n = $c;
+    define S (n: long) from A as a and last R as r within 10 ms from a where n = r.n;
+    """
+    assert agree(rules, *map(a, range(1, 7)))
+
+
+def test_begin_and_end_of_an_event_are_points() -> None:
+    rules = """
+    event C (k: string, began: timestamp) on "c" key k start began;
+    define R (t: timestamp, s: timestamp) from A as a and last begin C as c within 5 ms from a
+    where t = timeof(c), s = startof(c);
+    define S from A as a and last end C as c within 5 ms from a;
+    """
+    assert agree(rules, event("C", t=100, k="a", began=90), a(101))
+
+
+def test_a_contradiction_in_what_is_only_counted_is_no_mistake() -> None:
+    """Nothing is ever counted: the compiler once did not come to an end."""
+    rules = """
+    define R (n: long) from A as a and last A as c within 5 ms from a
+     and $n = count(B(c after [3 ms, *] a)) within 2 ms from a where n = $n;
+    """
+    assert agree(rules, a(1), b(2), a(3))
