@@ -1,0 +1,137 @@
+"""Every kind of source on the real broker: workers commit what the oracle says, each once."""
+
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.oracle.history import Input, Occurrence, event
+from tests.oracle.run import detect
+from tests.workers.conftest import eventually
+from tocsin.complex_event import ComplexEvent
+from tocsin.errors import UnavailableError
+from tocsin.publisher import Publisher
+from tocsin.services import ServiceSet
+from tocsin.subscriber import Subscriber
+from tocsin.topology import compile_rules
+from tocsin.workers import Worker, WorkerSettings
+
+RULES = """
+enum Kind {{ DOOR, WINDOW }};
+event Open (home: string, kind: Kind, force: double) on "{app}.open" key home idle 300 ms;
+event Shut (home: string, note: string?) on "{app}.shut" key home idle 300 ms;
+event Noise (home: string, level: int) on "{app}.noise" key home idle 300 ms;
+
+define Forced (home: string, force: double)
+from   Noise(home = $h, level > 3) as n
+  and  last Open(home = $h, kind = "DOOR") as o within 2 s from n
+  and  not Shut(home = $h) between o and n
+where  home = $h, force = o.force;
+
+define Loud (home: string, average: double)
+from   Noise(home = $h) as n
+  and  $x = avg(Noise(home = $h).level) within 1 s from n
+  and  $x >= 3.0
+where  home = $h, average = $x;
+
+define Draught (home: string, levels: int[])
+from   aperiodic*(Open($h) as o, Noise($h) as n, Shut($h) as s) within 3 s
+context chronicle
+where  home = $h, levels = list(n.level);
+
+define LeftOpen (home: string)
+from   match every Open($h) as o then not Shut($h) within 700 ms
+where  home = $h;
+
+define Twice (home: string)
+from   (Forced(home = $h) ; Forced(home = $h)) within 3 s
+context continuous
+where  home = $h;
+"""
+
+
+def history(now_ms: int) -> list[Input]:
+    """Two homes; what is asked for happens in both, and time goes on in silence behind it."""
+    return [
+        sent
+        for number, home in enumerate(("red house", "blue house"))
+        for sent in (
+            event("Open", t=now_ms + number, home=home, kind="DOOR", force=0.5),
+            event("Noise", t=now_ms + 100 + number, home=home, level=5),
+            event("Noise", t=now_ms + 150 + number, home=home, level=1),
+            event("Shut", t=now_ms + 300 + number, home=home, note=None),
+            event("Noise", t=now_ms + 350 + number, home=home, level=7),
+            event("Open", t=now_ms + 500 + number, home=home, kind="WINDOW", force=2.0),
+            event("Open", t=now_ms + 550 + number, home=home, kind="DOOR", force=1.5),
+            event("Noise", t=now_ms + 900 + number, home=home, level=4),
+            event("Shut", t=now_ms + 1400 + number, home=home, note="by hand"),
+        )
+    ]
+
+
+def told(name: str, attributes: Iterable[tuple[str, object]], start: int, end: int, roles: object) -> str:
+    """Return a line that both sides can say."""
+    return f"{name} {sorted(attributes)} {start} {end} {roles}"
+
+
+def by_oracle(found: Occurrence) -> str:
+    players = sorted((role, p.type, p.time) for role, occurred in found.roles.items() for p in occurred)
+    values = ((n, list(v) if isinstance(v, tuple) else v) for n, v in found.attributes.items())
+    return told(found.type, values, found.start, found.end, players)
+
+
+def by_worker(found: ComplexEvent) -> str:
+    players = sorted((part.role, part.type, part.time_ms) for part in found.provenance)
+    return told(found.type, found.attributes.items(), found.start_ms, found.end_ms, players)
+
+
+def test_workers_commit_what_the_oracle_says(services: ServiceSet, tmp_path: Path) -> None:
+    app = f"language-{uuid.uuid4().hex[:8]}"
+    text = RULES.format(app=app)
+    plan = compile_rules(text, app=app)
+    settings = WorkerSettings(
+        brokers=services.bootstrap,
+        registry=services.registry_url,
+        state_dir=tmp_path,
+        partitions=2,
+        create_inputs=True,
+    )
+    now_ms = int(time.time() * 1000) - 3000
+    events = history(now_ms)
+    detected = detect(text, events, until=now_ms + 10_000)
+    names = [defined.name for defined in plan.defined_types]
+    wanted = Counter(by_oracle(found) for name in names for found in detected.of(name))
+    assert all(detected.of(name) for name in names), "a rule that never fires shows nothing"
+
+    def committed() -> Counter[str]:
+        try:
+            topics = [defined.topic for defined in plan.defined_types]
+            with Subscriber(services.bootstrap, services.registry_url, topics, start="earliest") as reader:
+                return Counter(map(by_worker, reader.read_all()))
+        except UnavailableError:  # the worker has not created the topics yet
+            return Counter()
+
+    stop = threading.Event()
+    worker = threading.Thread(target=Worker(plan, settings).run, args=(stop,))
+    worker.start()
+    try:
+        eventually("the topics", lambda: _publish_all(services, text, app, events))
+        eventually("all that the oracle detects", lambda: wanted <= committed())
+    finally:
+        stop.set()
+        worker.join()
+    assert committed() == wanted
+
+
+def _publish_all(services: ServiceSet, text: str, app: str, events: Iterable[Input]) -> bool:
+    with Publisher(services.bootstrap, services.registry_url, compile_rules(text, app=app)) as publisher:
+        try:
+            for name in ("Open", "Shut", "Noise"):
+                publisher.prepare(name)
+        except UnavailableError:
+            return False
+        for sent in events:
+            publisher.publish(sent.type, sent.attributes, sent.t)
+    return True
