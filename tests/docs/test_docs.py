@@ -1,10 +1,12 @@
 """The documents' examples do what the documents say."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.oracle.run import detect
+from tests.engine.differential.run import detect as by_engine
+from tests.oracle.run import Detected, by_definition
 from tocsin.topology import RuleErrors, compile_rules, tree
 
 from .reading import Example, Expectation, History, Script, examples, scripts, told
@@ -30,8 +32,9 @@ def test_rules_compile_or_are_refused_as_told(example: Example) -> None:
         assert line.strip() in str(refused.value)
 
 
+@pytest.mark.parametrize("detect", [by_definition, by_engine], ids=["oracle", "engine"])
 @pytest.mark.parametrize(("text", "history"), RUN)
-def test_histories_give_what_is_told(text: str, history: History) -> None:
+def test_histories_give_what_is_told(text: str, history: History, detect: Callable[..., Detected]) -> None:
     detected = detect(text, history.events, facts=history.facts, until=history.until)
     definitions = [d for d in detected.world.program.declarations if isinstance(d, tree.Define | tree.Rule)]
     names = dict.fromkeys(definition.name.text for definition in definitions)
