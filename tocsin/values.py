@@ -10,7 +10,7 @@ from tocsin.errors import InputError
 from tocsin.topology import EventType, PlanField
 from tocsin.vocabulary import suggestion
 
-Value = bool | int | float | str | None
+Value = bool | int | float | str | bytes | None
 
 _INT_LIMIT = 2**31
 _LONG_LIMIT = 2**63
@@ -92,6 +92,7 @@ def _read(event: EventType, field: PlanField, text: str) -> Value:
         "double": float,
         "timestamp": time_ms,
         "string": str,
+        "bytes": str.encode,
     }
     try:
         return readers[field.type](text)
@@ -103,7 +104,7 @@ def _check(event: EventType, field: PlanField, value: object) -> Value:
     if value is None:
         return None
     accepted = _ACCEPT[field.type](value)
-    if accepted is None:
+    if accepted is None or (field.enum and accepted not in field.enum.symbols):
         raise _wrong(event, field, repr(value))
     return accepted
 
@@ -138,6 +139,13 @@ def _text(value: object) -> str | None:
     return value
 
 
+def _raw(value: object) -> bytes | None:
+    """Text stands for its UTF-8, as it does in records that are JSON."""
+    if isinstance(value, str):
+        return None if _text(value) is None else value.encode()
+    return value if isinstance(value, bytes) else None
+
+
 def _time(value: object) -> int | None:
     if isinstance(value, datetime) and value.tzinfo:
         return round(value.timestamp() * 1000)
@@ -153,10 +161,12 @@ _ACCEPT: dict[str, Callable[[object], Value]] = {
     "float": partial(_real, layout="<f"),
     "double": partial(_real, layout="<d"),
     "string": _text,
+    "bytes": _raw,
     "timestamp": _time,
 }
 """What a value becomes, by its declared type; None if it is not of the type."""
 
 
 def _wrong(event: EventType, field: PlanField, shown: str) -> InputError:
-    return InputError(f"{event.name}.{field.name} is of type {field.type}; {shown} is not.")
+    hint = f" It has {', '.join(field.enum.symbols)}." if field.enum else ""
+    return InputError(f"{event.name}.{field.name} is of type {field.kind}; {shown} is not.{hint}")

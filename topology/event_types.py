@@ -19,24 +19,29 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanField:
-    """An attribute of an event type; `enum` names the enumeration of a string, `many` makes it a list."""
+    """An attribute of an event type; a string may be of an enumeration, `many` makes it a list."""
 
     name: str
     type: Scalar
     optional: bool = False
-    enum: str | None = None
+    enum: Enumeration | None = None
     many: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The type as it is declared."""
+        return f"{self.enum.name if self.enum else self.type}{'[]' * self.many}"
 
     @property
     def described(self) -> str:
         """The attribute as it is declared."""
-        return f"{self.name}: {self.enum or self.type}{'[]' * self.many}{'?' * self.optional}"
+        return f"{self.name}: {self.kind}{'?' * self.optional}"
 
     def to_dict(self) -> Dict:
         """Return the JSON form."""
         given: Dict = {"name": self.name, "type": self.type.value, "optional": self.optional}
         if self.enum is not None:
-            given["enum"] = self.enum
+            given["enum"] = self.enum.name
         if self.many:
             given["many"] = True
         return given
@@ -101,8 +106,7 @@ def plan_type(declared: Type) -> EventType:
         name=declared.name,
         origin=Origin.DEFINED if declared.kind is Kind.DEFINED else Origin.INPUT,
         fields=tuple(
-            PlanField(own.name, own.scalar, own.optional, own.enum.name if own.enum else None, own.many)
-            for own in declared.attributes
+            PlanField(own.name, own.scalar, own.optional, own.enum, own.many) for own in declared.attributes
         ),
         topic=declared.topic,
         key=declared.key,

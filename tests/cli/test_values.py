@@ -11,8 +11,10 @@ from tocsin.values import checked, from_text, key_bytes, time_ms, time_text
 
 PLAN = compile_rules(
     """
+    enum Side { BUY, SELL };
     event All (b: boolean, i: int, l: long, f: float, d: double, s: string, t: timestamp, o: double?)
       on "all" key i;
+    event Raw (side: Side?, raw: bytes) on "raw";
     event Flag (on: boolean) on "flags" key on;
     event Bare (s: string) on "bare";
     define Any from All;
@@ -128,3 +130,20 @@ def test_times_survive_their_text(ms: int) -> None:
 
 def test_a_time_beyond_the_calendar_is_a_number() -> None:
     assert time_text(2**62) == str(2**62)
+
+
+def test_an_enumeration_has_its_symbols_only() -> None:
+    raw = event("Raw")
+    assert checked(raw, {"side": "BUY", "raw": b""})["side"] == "BUY"
+    assert checked(raw, {"raw": b""})["side"] is None
+    with pytest.raises(InputError, match=r"^Raw\.side is of type Side; 'buy' is not\. It has BUY, SELL\.$"):
+        checked(raw, {"side": "buy", "raw": b""})
+
+
+def test_bytes_are_bytes_or_the_utf_8_of_text() -> None:
+    raw = event("Raw")
+    assert checked(raw, {"raw": b"\xff\0"})["raw"] == b"\xff\0"
+    assert checked(raw, {"raw": "é"})["raw"] == "é".encode()
+    assert from_text(raw, {"raw": "é"}) == {"raw": "é".encode()}
+    with pytest.raises(InputError, match=r"^Raw\.raw is of type bytes; 5 is not\.$"):
+        checked(raw, {"raw": 5})
