@@ -3,7 +3,8 @@
 //!
 //! Entry of a kept occurrence. Key: the node's prefix, the list (1 byte), length (4, big-endian) and bytes of the
 //! binding, the occurrence's number (8, big-endian: numbers rise, so that a list comes back in its order). Value: the
-//! occurrence. Entry of a cell's memo: the same key with list 255 and without a number; value: numbers.
+//! occurrence. Entry of a cell's memo: the same key with list 255 and without a number; value: numbers, none of them
+//! where it only says that there is such a cell.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,6 +45,8 @@ pub struct Cell {
     /// Numbers a node remembers beside its lists.
     memo: Vec<i64>,
     memo_changed: bool,
+    /// Whether it is remembered even if nothing is in it.
+    marked: bool,
     changed: bool,
     /// The span of time after which it is looked at.
     watched: Option<i64>,
@@ -164,7 +167,7 @@ impl Cells {
             for list in 0..cell.cell.lists.len() {
                 cell.clear(list);
             }
-            if !cell.cell.memo.is_empty() {
+            if cell.cell.marked || !cell.cell.memo.is_empty() {
                 cell.deleted.push(entry_key(cell.prefix, MEMO, key, None));
             }
         }
@@ -195,7 +198,8 @@ impl Cells {
                 }
             }
             if std::mem::take(&mut cell.memo_changed) {
-                let value = (!cell.memo.is_empty()).then(|| state::encode_numbers(&cell.memo));
+                let told = cell.marked || !cell.memo.is_empty();
+                let value = told.then(|| state::encode_numbers(&cell.memo));
                 out.push(Change { key: entry_key(&self.prefix, MEMO, &key, None), value });
             }
         }
@@ -217,7 +221,8 @@ impl Cells {
         let key = Key::from_slice(key);
         if list == MEMO {
             let memo = state::decode_numbers(entry.value)?;
-            self.entry(&key, i64::MIN).cell.memo = memo;
+            let cell = self.entry(&key, i64::MIN).cell;
+            (cell.memo, cell.marked) = (memo, true);
             return Ok(Some(key));
         }
         if usize::from(list) >= self.lists {
@@ -343,6 +348,14 @@ impl CellMut<'_> {
         self.touch();
         self.cell.memo = memo;
         self.cell.memo_changed = true;
+    }
+
+    /// Sees to it that there is such a cell after a loss, even if nothing is in it.
+    pub fn mark(&mut self) {
+        if !self.cell.marked {
+            self.touch();
+            (self.cell.marked, self.cell.memo_changed) = (true, true);
+        }
     }
 
     /// Takes over what another cell holds, as things of its own.

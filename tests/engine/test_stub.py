@@ -26,7 +26,8 @@ def declared() -> set[str]:
         for node in STUB.body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is None
     }
-    return constants | set(CLASSES)
+    functions = {node.name for node in STUB.body if isinstance(node, ast.FunctionDef)}
+    return constants | functions | set(CLASSES)
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:

@@ -152,7 +152,7 @@ class Matcher:
             parameters={**dict(start.env.parameters), **parameters, **dict(self.valuation.values)},
             previous=start.previous,
         )
-        if all(holds(condition, scope) for condition in (*leaf.others_conditions(), start.condition)):
+        if all(holds(condition, scope) for condition in (*leaf.others_conditions, start.condition)):
             return Match(occurrence.position, start.env.with_taken(leaf.role, occurrence, parameters))
         return None
 

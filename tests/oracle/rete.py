@@ -60,6 +60,8 @@ class Combination:
         decidable = [test for test in self.open if mentions(test[0]) <= known]
         if not all(holds(expr, self.scope(own)) for expr, own in decidable):
             return None
+        if not decidable:
+            return self
         return replace(self, open=tuple(test for test in self.open if test not in decidable))
 
 
@@ -105,7 +107,7 @@ class Rule:
         exprs = [
             self.wholes.in_condition(item.expr) for item in self.items if isinstance(item, tree.Constraint)
         ]
-        absent = {Leaf(item.occurrence, self.world).role for item in self.negated}
+        absent = {self.leaves[id(item.occurrence)].role for item in self.negated}
         if negated is None:
             return tuple((expr, None) for expr in exprs if not mentions(expr) & absent)
         return tuple((expr, None) for expr in exprs if negated in mentions(expr))
@@ -130,10 +132,10 @@ class Rule:
         match item:
             case tree.FactCondition(occurrence=occurrence):
                 for state in states(self.world, occurrence.event.text):
-                    yield replace(self.candidate(Leaf(occurrence, self.world), state), facts=(state,))
+                    yield replace(self.candidate(self.leaves[id(occurrence)], state), facts=(state,))
             case tree.EventCondition(occurrence=expr):
                 for event in self.world.leaf(expr):
-                    yield replace(self.candidate(Leaf(expr, self.world), event), events=(event,))
+                    yield replace(self.candidate(self.leaves[id(expr)], event), events=(event,))
             case tree.ChangeCondition(type=name):
                 fact = item.fact or name
                 before = Leaf(tree.Occurrence(name, item.before, fact), self.world)
@@ -143,9 +145,27 @@ class Rule:
                     states_ = self.candidate(before, old).joined(self.candidate(after, new))
                     yield states_.joined(Combination(named, {}, events=(change,)))
 
+    def conditions(self, leaf: Leaf, own: str) -> list[tree.Expr]:
+        """The conditions of a leaf, for players of a type."""
+        key = leaf, own
+        if key not in self._conditions:
+            self._conditions[key] = [self.wholes.in_condition(expr, own) for expr in leaf.conditions]
+        return self._conditions[key]
+
+    @cached_property
+    def _conditions(self) -> dict[tuple[Leaf, str], list[tree.Expr]]:
+        """What was asked for before."""
+        return {}
+
+    @cached_property
+    def leaves(self) -> Mapping[int, Leaf]:
+        """The leaf of each condition, by the identity of what is written."""
+        conditions = tree.FactCondition | tree.EventCondition
+        exprs = [item.occurrence for item in self.items if isinstance(item, conditions)]
+        return {id(expr): Leaf(expr, self.world) for expr in exprs}
+
     def candidate(self, leaf: Leaf, player: Occurrence) -> Combination:
-        conditions = [self.wholes.in_condition(condition, player.type) for condition in leaf.conditions]
-        tests = tuple((condition, player) for condition in conditions)
+        tests = tuple((condition, player) for condition in self.conditions(leaf, player.type))
         return Combination({leaf.role: player}, leaf.parameters(player), open=tests)
 
     # --- with events ----------------------------------------------------------------------------------------
@@ -185,7 +205,7 @@ class Rule:
         self, item: tree.FactCondition | tree.EventCondition, player: Occurrence, combination: Combination
     ) -> bool:
         """Whether a fact or event is one that a negated condition, with the constraints on it, denies."""
-        leaf = Leaf(item.occurrence, self.world)
+        leaf = self.leaves[id(item.occurrence)]
         joined = combination.joined(self.candidate(leaf, player))
         tests = (*joined.open, *self.constraints(leaf.role))
         return all(holds(expr, joined.scope(own)) for expr, own in tests)
@@ -238,7 +258,9 @@ class Rule:
         return Found(occurrence, combination.parameters, self.valuation(combination))
 
     def valuation(self, combination: Combination) -> tuple[tuple[str, Value], ...]:
-        conditions = tree.FactCondition | tree.EventCondition
-        leaves = [Leaf(item.occurrence, self.world) for item in self.items if isinstance(item, conditions)]
-        tied = [name for name in equality_parameters(leaves) if name in combination.parameters]
+        tied = [name for name in self.tied if name in combination.parameters]
         return tuple((name, combination.parameters[name]) for name in tied)
+
+    @cached_property
+    def tied(self) -> list[str]:
+        return equality_parameters(self.leaves.values())

@@ -182,10 +182,12 @@ class Unrestricted:
 
     def periodic_star(self, node: Node) -> Iterator[Part]:
         """9. { {ei, ℘(t, t(ei), t(ek)), ek} | t(ei) < t(ek) }; ℘ returns the points in time."""
-        for e1, e3 in product(*self.operands(node)):
-            if e1.position < e3.position and fits(node, {0: e1, 1: e3}):
-                ticks = temporal.ticks(node, e1, self.valuation, self.world.until)
-                yield union([e1, *(tick for tick in ticks if tick.position < e3.position), e3])
+        first, last = self.operands(node)
+        for e1 in first:
+            ticks = list(temporal.ticks(node, e1, self.valuation, self.world.until))
+            for e3 in last:
+                if e1.position < e3.position and fits(node, {0: e1, 1: e3}):
+                    yield union([e1, *(tick for tick in ticks if tick.position < e3.position), e3])
 
     def not_(self, node: Node) -> Iterator[Part]:
         """7. { {ei, ek} ∈ E1[H] ⊎ E3[H] | ℘(E2, t(ei), t(ek)) = ∅ }."""

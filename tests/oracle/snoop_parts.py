@@ -6,10 +6,11 @@ conditions between its operands that it has to look at.
 
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, combinations, count
 from typing import Any
 
-from tests.oracle.history import Occurrence, Position, Value, composite, in_order
+from tests.oracle.history import Occurrence, Position, Value, composite, in_order, place
 from tests.oracle.named import is_constituent
 from tests.oracle.valuations import Leaf, leaves_of
 from tests.oracle.values import Scope, holds, mentions
@@ -52,7 +53,7 @@ class Node:
         yield from chain.from_iterable(operand.below() for operand in self.operands)
         yield self
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The roles and parameters that an occurrence of this node may bind."""
         named = {node.role for node in self.below() if node.role}
@@ -75,14 +76,18 @@ class Part:
     parameters: Mapping[str, Value] = field(default_factory=dict, compare=False)
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash((frozenset(self.constituents), self.position))
 
-    @property
+    @cached_property
     def occurrences(self) -> frozenset[Occurrence]:
         """The set of §2.2: which events it is made of, whatever their roles."""
         return frozenset(occurrence for _, occurrence in self.constituents)
 
-    @property
+    @cached_property
     def label(self) -> Hashable:
         """Its identity within its expression: which event plays which role."""
         return frozenset((node.role, occurrence.label) for node, occurrence in self.constituents)
@@ -91,10 +96,10 @@ class Part:
     def length_ms(self) -> int:
         return self.end - self.start
 
-    @property
+    @cached_property
     def order(self) -> tuple[Any, ...]:
-        """Simultaneous ones: by their initiator, then by their constituents' positions, role by role."""
-        constituents = [[player.position for player in players] for players in self.roles().values()]
+        """Simultaneous ones: by their initiator, then by their constituents' places, role by role."""
+        constituents = [[place(player) for player in players] for players in self.roles().values()]
         return self.position, self.initiated, constituents
 
     def roles(self) -> dict[str, tuple[Occurrence, ...]]:
@@ -258,7 +263,7 @@ def begins_anew(expr: tree.EventExpr) -> bool:
 def place_conditions(root: Node) -> None:
     """Give each condition that speaks of other constituents to the lowest node that knows all of them."""
     for leaf in root.below():
-        for condition in leaf.leaf.others_conditions() if leaf.leaf else ():
+        for condition in leaf.leaf.others_conditions if leaf.leaf else ():
             spoken = mentions(condition) & root.names
             knowing = [node for node in root.below() if leaf in node.below() and spoken <= node.names]
             knowing[0].conditions.append((leaf, condition))

@@ -166,11 +166,11 @@ class Rule:
         Parameterization (4/8): an equality gives a value to a parameter that has none yet, so each comes with
         the parameters as they are when it is chosen.
         """
-        leaf = Leaf(constituent, self.world)
+        leaf = next(leaf for leaf in self.leaves if leaf.expr is constituent)
         conditions = leaf.conditions
         for event in self.history[constituent]:
             parameters = {**leaf.parameters(event), **scope.parameters}
-            own = replace(scope, own=event, parameters=parameters)
+            own = Scope(event, scope.roles, parameters, scope.previous)
             if all(holds(condition, own) for condition in conditions) and groups_differ(parameters):
                 yield event, parameters
 

@@ -10,6 +10,7 @@ that does not mention a parameter takes part in all of its valuations.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 
 from tests.oracle.history import Occurrence, Value
@@ -30,7 +31,7 @@ class Leaf:
     several: bool = False
     """Whether one occurrence of the source takes several of it: under a repetition, or in `any(m, E*)`."""
 
-    @property
+    @cached_property
     def written(self) -> tree.Occurrence | tree.Timer:
         """The occurrence or timer itself, without its phase."""
         if isinstance(self.expr, tree.Modified):
@@ -38,14 +39,14 @@ class Leaf:
             return self.expr.operand
         return self.expr
 
-    @property
+    @cached_property
     def role(self) -> str:
         """The role it plays; "" for a timer without a name."""
         if isinstance(self.written, tree.Timer):
             return self.written.alias.text if self.written.alias else ""
         return self.written.role
 
-    @property
+    @cached_property
     def conditions(self) -> tuple[tree.Expr, ...]:
         """Its conditions, one conjunct each; a lone `$x` and `[1]` are written out as equalities."""
         if isinstance(self.written, tree.Timer):
@@ -61,7 +62,7 @@ class Leaf:
             conditions.extend(difference("call", group_parameter(number)) for number in self.apart)
         return tuple(conditions)
 
-    @property
+    @cached_property
     def bindings(self) -> Mapping[str, str]:
         """Parameter → the attribute that gives it its value: its first mention in an equality here."""
         bound: dict[str, str] = {}
@@ -74,20 +75,22 @@ class Leaf:
         """The values that an occurrence in this place gives to the parameters."""
         return {name: occurrence.attributes.get(attribute) for name, attribute in self.bindings.items()}
 
-    def own_conditions(self) -> Iterator[tree.Expr]:
+    @cached_property
+    def own_conditions(self) -> tuple[tree.Expr, ...]:
         """The conditions that need nothing but the occurrence itself."""
         known = {f"${name}" for name in self.bindings}
-        return (condition for condition in self.conditions if mentions(condition) <= known)
+        return tuple(condition for condition in self.conditions if mentions(condition) <= known)
 
-    def others_conditions(self) -> Iterator[tree.Expr]:
+    @cached_property
+    def others_conditions(self) -> tuple[tree.Expr, ...]:
         """The conditions that speak of other constituents too."""
         known = {f"${name}" for name in self.bindings}
-        return (condition for condition in self.conditions if not mentions(condition) <= known)
+        return tuple(condition for condition in self.conditions if not mentions(condition) <= known)
 
     def accepts(self, occurrence: Occurrence) -> bool:
         """Whether the occurrence fulfils the conditions that need nothing else."""
         scope = Scope(own=occurrence, parameters=self.parameters(occurrence))
-        return all(holds(condition, scope) for condition in self.own_conditions())
+        return all(holds(condition, scope) for condition in self.own_conditions)
 
 
 def leaves_of(exprs: Iterable[tree.Constituent], world: World) -> list[Leaf]:

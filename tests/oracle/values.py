@@ -15,6 +15,9 @@ from tests.oracle.history import Occurrence, Value
 from tocsin.topology import tree
 from tocsin.topology.tree import COMPARISONS, BinaryOp, JunctionOp, UnaryOp
 
+REMEMBERED = 2000
+"""Of how many expressions it is remembered what they speak of."""
+
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
 AGGREGATES = frozenset(
@@ -218,6 +221,19 @@ def parts(expr: tree.Expr) -> Iterator[tree.Expr]:
 
 def mentions(expr: tree.Expr) -> frozenset[str]:
     """The parameters (`$p`) and roles (`t`) an expression speaks of, its own event not included."""
+    known = _mentioned.get(id(expr))
+    if known is None:
+        if len(_mentioned) >= REMEMBERED:
+            _mentioned.clear()
+        known = _mentioned[id(expr)] = expr, _mentions(expr)
+    return known[1]
+
+
+_mentioned: dict[int, tuple[tree.Expr, frozenset[str]]] = {}
+"""What was asked for lately, by expression, each of which it keeps alive."""
+
+
+def _mentions(expr: tree.Expr) -> frozenset[str]:
     names: set[str] = set()
     for part in parts(expr):
         match part:

@@ -95,9 +95,17 @@ class World:
 
     def occurrences(self, name: str) -> tuple[Occurrence, ...]:
         """`E[H]`: every occurrence of the type, in order. An occurrence of a child is one of the parent."""
-        own = [event for event in self.events if name in self.ancestors(event.type)]
-        raised = [o for type_, found in self.derived.items() if name in self.ancestors(type_) for o in found]
-        return in_order([*own, *raised])
+        if name not in self._occurrences:
+            own = [event for event in self.events if name in self.ancestors(event.type)]
+            derived = self.derived.items()
+            raised = [o for type_, found in derived if name in self.ancestors(type_) for o in found]
+            self._occurrences[name] = in_order([*own, *raised])
+        return self._occurrences[name]
+
+    @cached_property
+    def _occurrences(self) -> dict[str, tuple[Occurrence, ...]]:
+        """What was asked for before."""
+        return {}
 
     def leaf(self, expr: tree.Constituent) -> tuple[Occurrence, ...]:
         """Every occurrence that `Temp`, `begin SetPrice` or `Timer(…)` speaks of, conditions aside."""
@@ -142,11 +150,19 @@ class World:
 
     def history(self, name: str, key: Hashable) -> tuple[Change, ...]:
         """The changes of one fact, in order."""
-        return tuple(change for change in self.changes if (change.type, change.key) == (name, key))
+        return tuple(self._histories.get((name, key), ()))
+
+    @cached_property
+    def _histories(self) -> dict[tuple[str, Hashable], list[Change]]:
+        """The changes by type and key."""
+        found: dict[tuple[str, Hashable], list[Change]] = {}
+        for change in self.changes:
+            found.setdefault((change.type, change.key), []).append(change)
+        return found
 
     def keys(self, name: str) -> tuple[Hashable, ...]:
         """The keys of all facts of a type there ever were, in the order of their appearance."""
-        return tuple(dict.fromkeys(change.key for change in self.changes if change.type == name))
+        return tuple(key for type_, key in self._histories if type_ == name)
 
     def state(self, name: str, key: Hashable, at: Position) -> Mapping[str, Value] | None:
         """The state of a fact just before `at`: what changes at a position is seen by later ones."""

@@ -42,7 +42,7 @@ context chronicle
 where  home = $h, levels = list(n.level);
 
 define LeftOpen (home: string)
-from   match every Open($h) as o then not Shut($h) within 700 ms
+from   match every Open($h) as o then not Shut($h) for 700 ms
 where  home = $h;
 
 define Twice (home: string)

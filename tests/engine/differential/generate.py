@@ -341,22 +341,29 @@ def _value(random: Random, name: str, kind: Kind) -> Value:
             return random.choice(("a", "b") if name in {"k", "j"} else ("", "a", "b", "ab"))
 
 
-HISTORIES = 3
-"""A program is compiled once and run on so many histories, each driven in a way of its own."""
+HISTORIES = 4
+"""A program is compiled once and run on so many histories."""
+
+DRIVES = 3
+"""An engine is driven over each history at once, and in so many ways more."""
 
 
 def cases(seed: int, families: Mapping[str, float] | None = None) -> tuple[Program, list[Case]]:
-    """Return the program and the cases of a seed."""
+    """Return the program and the histories of a seed."""
     random = Random(seed)
     program = Programs(random, families or FAMILIES).make()
     found = []
-    for number in range(HISTORIES):
+    for _ in range(HISTORIES):
         events, until = history(random, program)
-        drive = Drive(random.randrange(2**32) if number else None)
         facts: tuple[Change, ...] = ()
         if program.with_facts:
             facts = changes(random, [event.t for event in events])
             asked = sorted(random.randint(START, until) for _ in range(random.choice((1, 2, 4))))
             events += tuple(Input("Ask", t, {"k": "a"}, f"q{t}.{i}") for i, t in enumerate([*asked, until]))
-        found.append(Case(program.text, events, until, drive, facts=facts))
+        found.append(Case(program.text, events, until, facts=facts))
     return program, found
+
+
+def drives(seed: int) -> list[Drive]:
+    """Return the ways in which the engines of a seed are driven."""
+    return [Drive(), *(Drive(seed * DRIVES + number) for number in range(DRIVES))]

@@ -114,3 +114,22 @@ def test_a_contradiction_in_what_is_only_counted_is_no_mistake() -> None:
      and $n = count(B(c after [3 ms, *] a)) within 2 ms from a where n = $n;
     """
     assert agree(rules, a(1), b(2), a(3))
+
+
+def test_a_value_for_which_all_is_used_up_is_not_new_after_a_loss() -> None:
+    """What its first operand had held for all values was used for that one: it must not come back."""
+    rules = """
+    define R from periodic(A, 2 ms, B(k = $k)) ; B(k = $k) context cumulative unbounded;
+    """
+    assert agree(rules, a(98), b(103), b(105), b(120), drive=Drive(None))
+    for seed in range(40):
+        assert agree(rules, a(98), b(103), b(105), b(120), drive=Drive(seed))
+
+
+def test_what_one_constituent_makes_is_ordered_by_what_that_one_is_made_of() -> None:
+    """The oldest of simultaneous occurrences, in the chronicle context."""
+    rules = """
+    define R from any(3, A, B as r, B as s) within 10 ms context unrestricted;
+    define S from A and (R or R) context chronicle unbounded;
+    """
+    assert agree(rules, a(2), b(2), b(6), a(8))

@@ -1,7 +1,7 @@
 """Drives an engine as a worker would: batches cut somewhere, silent topics, commits, and losses of state."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -13,36 +13,53 @@ from .records import TASK, Record, time_of
 
 PARTITION = 0
 
+Output = tuple[str, bytes]
+"""A record that was written: topic and value."""
+
 
 class Refused(Exception):
     """The engine refused a record that the oracle accepts."""
 
 
-class Worker:
-    """Drives an engine over records, and gathers what it commits."""
+class Job:
+    """What there is to be done: records for a plan, in which time goes to `until`."""
 
     def __init__(
-        self, plan: Mapping[str, Any], records: Mapping[str, Sequence[Record]], until: int, drive: Drive
+        self, plan: Mapping[str, Any], records: Mapping[str, Sequence[Record]], until: int
     ) -> None:
-        self._plan = json.dumps(plan)
+        self.plan = json.dumps(plan)
         actions = [action for node in plan["nodes"] for action in node.get("actions", ())]
         published = {plan["types"][a["type"]]["name"] for a in actions if a["do"] == "publish"}
         made = [t for t in plan["types"] if t["origin"] == "defined" or t["name"] in published]
-        self._types = {f"made.{t['name']}": t for t in made}
-        self._frames = {t["name"]: (topic, b"", 1) for topic, t in self._types.items()}
-        self._records = records
-        self._times = {
+        self.types = {f"made.{t['name']}": t for t in made}
+        self.frames = {t["name"]: (topic, b"", 1) for topic, t in self.types.items()}
+        self.records = records
+        self.times = {
             topic: [time_of(record, plan, topic) for record in sent] for topic, sent in records.items()
         }
-        self._until = until
+        self.until = until
+
+    def read(self, outputs: Iterable[Output]) -> list[ComplexEvent]:
+        """Return the complex events that were written."""
+        return [complex_event(body, self.types[topic]) for topic, body in outputs]
+
+
+class Worker:
+    """Drives an engine over records, and gathers what it commits."""
+
+    def __init__(self, job: Job, drive: Drive) -> None:
+        self._job = job
+        self._records = job.records
+        self._times = job.times
+        self._until = job.until
         self._drive = drive
         self._state: dict[bytes, bytes] = {}
-        self._outputs: list[ComplexEvent] = []
+        self._outputs: list[Output] = []
         self._engine = self._begin()
-        self._read = dict.fromkeys(records, 0)
-        self._ever_read = dict.fromkeys(records, 0)
+        self._read = dict.fromkeys(job.records, 0)
+        self._ever_read = dict.fromkeys(job.records, 0)
 
-    def run(self) -> list[ComplexEvent]:
+    def run(self) -> list[Output]:
         """Return what was detected, in the order in which it was."""
         if self._drive.seed is not None:
             self._run_in_pieces(Random(self._drive.seed))
@@ -77,7 +94,7 @@ class Worker:
                     self._restart(random)
 
     def _begin(self) -> Engine:
-        return Engine(self._plan, TASK, PARTITION, self._frames)
+        return Engine(self._job.plan, TASK, PARTITION, self._job.frames)
 
     def _feed(self, topic: str, count: int) -> None:
         at = self._read[topic]
@@ -108,7 +125,7 @@ class Worker:
             if reason is not None:
                 raise Refused(reason)
         for topic, _, _, body, _ in commit.outputs:
-            self._outputs.append(complex_event(body, self._types[topic]))
+            self._outputs.append((topic, body))
 
     def _restart(self, random: Random) -> None:
         """Begin again from what was committed, loaded in any order."""

@@ -286,6 +286,7 @@ impl OperatorNode {
                 self.forget(&key);
             } else {
                 self.cells.watch(&key, earliest);
+                self.tidy(&key);
             }
         }
     }

@@ -58,12 +58,14 @@ impl OperatorNode {
         let Some((source, original)) =
             source.and_then(|source| Some((source, self.cells.get(source)?.clone())))
         else {
-            self.cells.entry(key, moment.time);
+            self.cells.entry(key, moment.time).mark();
             return;
         };
         let kept = (0..self.shape.expiring()).flat_map(|list| original.list(list));
         let earliest = kept.map(|kept| kept.occurrence.start).min().unwrap_or(moment.time);
-        self.cells.entry(key, earliest).copy_from(&original);
+        let mut cell = self.cells.entry(key, earliest);
+        cell.copy_from(&original);
+        cell.mark();
         if self.shape.is_periodic() {
             for e1 in original.list(LEFT).iter().map(|kept| &kept.occurrence) {
                 // A tick that is due right now may be over or still to come.
@@ -134,11 +136,22 @@ impl OperatorNode {
         self.open.remove(key);
     }
 
-    /// Forgets a cell that has become empty, where no time will do it.
+    /// Forgets a cell that has become empty, where no time will do it; unless another one would speak for it then.
     pub fn tidy(&mut self, key: &Key) {
-        let forever = self.shape.within_ms.is_none();
-        if forever && self.cells.get(key).is_some_and(|cell| cell.is_empty()) && self.is_needless(key) {
+        if self.cells.get(key).is_none_or(|cell| !cell.is_empty()) {
+            return;
+        }
+        if !self.is_needless(key) {
+            self.mark(key);
+        } else if self.shape.within_ms.is_none() {
             self.forget(key);
+        }
+    }
+
+    /// A cell that differs from the one that covers it is remembered, even if nothing is in it.
+    pub fn mark(&mut self, key: &Key) {
+        if let Some(mut cell) = self.cells.get_mut(key) {
+            cell.mark();
         }
     }
 
