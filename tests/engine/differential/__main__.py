@@ -1,8 +1,8 @@
 """Holds the engine against the oracle for a while: `python -m tests.engine.differential --minutes 5`.
 
-Every seed is a program with a few histories, and for each of them the engine is driven in several ways: a case
-each. What is printed: how many cases were clean, what they were made of, and of a case that fails the seed and
-a small test that fails too.
+Every seed is a program with a few histories, and for each of them the engine is driven in several ways: a
+case each. What is printed: how many cases were clean, what they were made of, and of a case that fails the
+seed and a small test that fails too.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def soak(asked: Asked) -> Result:
         now = time.monotonic()
         if now - told >= PROGRESS_SECONDS:
             told = now
-            tell(f"{total.clean} cases clean, up to seed {asked.first + total.seeds - 1}, {now - begin:.0f} s")
+            tell(f"{now - begin:.0f} s, seed {asked.first + total.seeds - 1}: {total.clean} cases clean")
         if len(total.failed) >= asked.failures or now - begin >= asked.minutes * 60:
             break
     seeds = f"seeds {asked.first} to {asked.first + total.seeds - 1}"

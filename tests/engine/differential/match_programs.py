@@ -1,6 +1,7 @@
 """Random matches of every construct, each part knowing what was taken before it, and what of that is certain.
 
-Where `matches` writes what people write, this nests anything in anything: it finds what happens at one position.
+Where `matches` writes what people write, this nests anything in anything: it finds what happens at one
+position.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,11 +62,13 @@ class MatchPrograms:
         self.tied = random.choice((0.0, 0.0, 0.7, 1.0))
         part = self.part(random.choice((1, 2, 2, 3, 3, 4)), {})
         if not part.tied or (part.text.count("k = $k") == 1 and "until" in part.text):
-            # What can come true without a value of the parameter, the oracle finds for values that come later;
-            # and whether a parameter of an `until` alone ties is not settled between oracle and compiler.
+            # What can come true without a value of the parameter, the oracle finds for values that come
+            # later; and whether a parameter of an `until` alone ties is not settled between oracle and
+            # compiler.
             part = replace(part, text=part.text.replace("k = $k", 'k = "a"').replace("$k", '"a"'))
             self.parameters.clear()
-        return Made(f"match {part.text}", self.scope(part.roles), unbounded=True, clauses=self.passing(part.roles))
+        clauses = self.passing(part.roles)
+        return Made(f"match {part.text}", self.scope(part.roles), unbounded=True, clauses=clauses)
 
     def passing(self, roles: Roles) -> tuple[str, ...]:
         """Return a clause on which occurrences are passed on, or none."""
@@ -76,7 +79,8 @@ class MatchPrograms:
         if choice < 0.15:
             return (self.noted("skip to next"),)
         if choice < 0.25 and roles:
-            return (f"{self.noted(random.choice(('skip to first', 'skip to last')))} {random.choice([*roles])}",)
+            skip = self.noted(random.choice(("skip to first", "skip to last")))
+            return (f"{skip} {random.choice([*roles])}",)
         return ()
 
     def noted(self, construct: str) -> str:

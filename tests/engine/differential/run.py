@@ -166,8 +166,9 @@ def differences(
 ) -> Iterator[Difference | None]:
     """Yield what the engine detects otherwise than the oracle, for each way in which it is driven.
 
-    The oracle looks once; an engine that writes what another one wrote is read once.
+    The oracle looks once; nothing comes where it gives up.
     """
+    counts = Counter() if counts is None else counts
     known: dict[str, Any] = {"until": case.until, "since": case.since, "facts": case.facts}
     task = Task(case)
     try:
@@ -176,38 +177,49 @@ def differences(
     except (AssertionError, TimeoutError) as error:
         if isinstance(error, AssertionError) and TOO_MANY not in str(error):
             raise
-        if counts is not None:
-            counts["histories that the oracle gives up"] += 1
+        counts["histories that the oracle gives up"] += 1
         return
-    views = Views(expected.world)
-    wanted = Counter(map(views.of, _occurrences(expected)))
-    if counts is not None:
-        counts["occurrences"] += wanted.total()
-        for found_of in expected.fired.values():
-            counts["definitions that occur" if found_of else "definitions that do not"] += 1
-    right: list[Output] | None = None
-    for drive in drives:
-        found: Detected | None = None
-        error = ""
+    comparison = Comparison(task, expected)
+    counts["occurrences"] += comparison.wanted.total()
+    for found in expected.fired.values():
+        counts["definitions that occur" if found else "definitions that do not"] += 1
+    yield from map(comparison.difference, drives)
+
+
+class Comparison:
+    """What the oracle detects, to hold engines against. What another engine wrote is not read again."""
+
+    def __init__(self, task: Task, expected: Detected) -> None:
+        self._task = task
+        self._expected = expected
+        self._views = Views(expected.world)
+        self.wanted = self._seen(expected)
+        self._right: list[Output] | None = None
+        """What an engine wrote that detected all of that."""
+
+    def difference(self, drive: Drive) -> Difference | None:
+        """Return what an engine that is driven like that detects otherwise."""
         try:
-            outputs = task.outputs(drive)
-            if right is None or right != sorted(outputs):
-                found = task.read(outputs)
+            outputs = self._task.outputs(drive)
+            written = sorted(outputs)
+            if written == self._right:
+                return None
+            found = self._task.read(outputs)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001 (a panic of the engine is none of Exception)
-            error = f"the engine fails: {type(raised).__name__}: {raised}"
-        if error:
-            yield Difference(oracle=expected, error=error)
-        elif found is None:
-            yield None
-        elif wanted != (got := Counter(map(views.of, _occurrences(found)))):
-            yield Difference(wanted - got, got - wanted, expected, found)
-        elif right is not None:
-            yield Difference(error="the engine writes the same otherwise, such as with other identities")
-        else:
-            right = sorted(outputs)
-            yield None
+        except BaseException as error:  # noqa: BLE001 (a panic of the engine is none of Exception)
+            told = f"the engine fails: {type(error).__name__}: {error}"
+            return Difference(oracle=self._expected, error=told)
+        got = self._seen(found)
+        if got != self.wanted:
+            return Difference(self.wanted - got, got - self.wanted, self._expected, found)
+        if self._right is not None:
+            return Difference(error="the engine writes the same otherwise, such as with other identities")
+        self._right = written
+        return None
+
+    def _seen(self, detected: Detected) -> Counter[View]:
+        return Counter(map(self._views.of, _occurrences(detected)))
 
 
 @contextmanager

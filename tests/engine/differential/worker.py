@@ -24,9 +24,7 @@ class Refused(Exception):
 class Job:
     """What there is to be done: records for a plan, in which time goes to `until`."""
 
-    def __init__(
-        self, plan: Mapping[str, Any], records: Mapping[str, Sequence[Record]], until: int
-    ) -> None:
+    def __init__(self, plan: Mapping[str, Any], records: Mapping[str, Sequence[Record]], until: int) -> None:
         self.plan = json.dumps(plan)
         actions = [action for node in plan["nodes"] for action in node.get("actions", ())]
         published = {plan["types"][a["type"]]["name"] for a in actions if a["do"] == "publish"}
