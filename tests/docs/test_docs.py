@@ -11,9 +11,10 @@ from tocsin.topology import RuleErrors, compile_rules, tree
 
 from .reading import Example, Expectation, History, Script, examples, scripts, told
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 EXAMPLES = [example for file in sorted(DOCS.glob("*.md")) for example in examples(file)]
-SCRIPTS = [script for file in sorted(DOCS.glob("*.md")) for script in scripts(file)]
+SCRIPTS = [script for file in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))) for script in scripts(file)]
 RUN = [
     pytest.param(example.text, history, id=f"{example.place}-{number}")
     for example in EXAMPLES
@@ -49,7 +50,10 @@ def test_histories_give_what_is_told(text: str, history: History, detect: Callab
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[script.place for script in SCRIPTS])
-def test_programs_print_what_is_told(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_print_what_is_told(
+    script: Script, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
     exec(compile(script.code, script.place, "exec"), {})  # noqa: S102 (an example of our own)
     assert capsys.readouterr().out.strip() == script.output.strip()
 
