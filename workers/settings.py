@@ -15,8 +15,8 @@ class WorkerSettings:
     """Address of a Confluent-compatible registry; without one, output is in single-object encoding."""
     instance: str | None = None
     """Name of this worker among those of its application; unset: the first free place in `state_dir`."""
-    start: Literal["earliest", "latest"] = "earliest"
-    """Where a new application begins to read."""
+    start: Literal["earliest", "latest"] | int = "earliest"
+    """Where a new application begins to read: a number is the time of the first records, in milliseconds."""
     commit_interval_ms: int = 200
     create_topics: bool = True
     """Create the application's own topics; otherwise they are only verified."""

@@ -128,3 +128,11 @@ def _create(
         # Created is not yet known: brokers learn of a topic a moment after the controller made it.
         if time.monotonic() > deadline:
             raise TopicsWrong(f"The topics {', '.join(sorted(topics))} were created, but do not appear.")
+
+
+def await_gone(admin: AdminClient, names: list[str], brokers: str) -> None:
+    """Wait until the broker knows none of the topics any more: deletion takes a moment."""
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    while left := set(names) & _partition_counts(admin, brokers).keys():
+        if time.monotonic() > deadline:
+            raise TopicsWrong(f"The topics {', '.join(sorted(left))} were deleted, but do not go away.")

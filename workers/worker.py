@@ -325,8 +325,13 @@ class Worker:
         self._start_task(task.partition)
 
     def _first(self, topic: str, partition: int) -> int:
-        spec = OffsetSpec.latest() if self._settings.start == "latest" else OffsetSpec.earliest()
-        return offset_of(self._admin, TopicPartition(topic, partition), spec)
+        at, start = TopicPartition(topic, partition), self._settings.start
+        if isinstance(start, int):
+            found = offset_of(self._admin, at, OffsetSpec.for_timestamp(start))
+            # Nothing is that young: the next record will be.
+            return found if found >= 0 else offset_of(self._admin, at, OffsetSpec.latest())
+        spec = OffsetSpec.latest() if start == "latest" else OffsetSpec.earliest()
+        return offset_of(self._admin, at, spec)
 
     def _committed(self, partition: int) -> dict[str, int]:
         answer = self._consumer.committed(self._of(partition), _COMMITTED_S)

@@ -69,3 +69,38 @@ def test_a_worker_can_end_with_its_parent(command: list[str]) -> None:
         assert worker.stdin is not None
         worker.stdin.close()
         assert worker.wait(DEADLINE_S) != 0
+
+
+def test_several_processes_share_the_partitions_and_end_together(command: list[str]) -> None:
+    command = [*command, "--create-inputs", "--json", "--processes", "2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workers:
+        try:
+            assert workers.stdout is not None
+            shares: dict[str, set[int]] = {}
+            for line in workers.stdout:
+                status = json.loads(line)
+                tasks = [task["partition"] for task in status["tasks"] if task["state"] == "running"]
+                shares[status["instance"]] = set(tasks)
+                held = sorted(partition for share in shares.values() for partition in share)
+                if len(shares) == 2 and all(shares.values()) and held == [0, 1, 2, 3]:
+                    break
+            workers.send_signal(signal.SIGTERM)
+            workers.communicate(timeout=DEADLINE_S)
+            assert workers.returncode == 0
+        finally:
+            workers.kill()
+
+
+def test_what_ends_one_of_several_processes_ends_all(command: list[str]) -> None:
+    command = [*command, "--processes", "2"]
+    result = subprocess.run(
+        command, stdin=subprocess.PIPE, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert result.returncode == 2
+    assert "do not exist" in result.stderr
+
+
+def test_several_processes_cannot_be_one_instance(command: list[str]) -> None:
+    command = [*command, "--processes", "2", "--instance", "one"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert (result.returncode, "leave it out" in result.stderr) == (1, True)

@@ -6,12 +6,15 @@ import sys
 import threading
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from tocsin.cli.options import App, Brokers, Json, Registry, RuleFile, load_plan
 from tocsin.cli.output import emit, note
+from tocsin.cli.processes import run_all
+from tocsin.errors import InputError
+from tocsin.values import time_ms
 
 if TYPE_CHECKING:
     from tocsin.workers import Status
@@ -33,9 +36,14 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
         Path | None, typer.Option(metavar="FOLDER", help="Where state is kept. Default: .tocsin/state.")
     ] = None,
     start: Annotated[
-        Literal["earliest", "latest"],
-        typer.Option("--from", help="Where to begin in topics this application has not read before."),
+        str,
+        typer.Option(
+            "--from",
+            metavar="earliest|latest|TIME",
+            help="Where to begin in topics this application has not read before.",
+        ),
     ] = "earliest",
+    processes: Annotated[int, typer.Option(min=1, metavar="N", help="Run N workers, a process each.")] = 1,
     create_topics: Annotated[
         bool, typer.Option(help="Create the application's own topics where they are missing, or fail.")
     ] = True,
@@ -60,6 +68,7 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
 
     if exit_with_parent:
         _exit_with_parent()
+    begin = _begin(start)
     settings = Settings.load(
         app=app_name, brokers=brokers, registry=registry, state_dir=state_dir, partitions=partitions
     )
@@ -69,6 +78,11 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda _number, _frame: stop.set())
 
+    if processes > 1:
+        if instance is not None:
+            raise InputError("Several processes cannot all run as one --instance; leave it out.")
+        # Of an option given twice, the last counts.
+        raise typer.Exit(run_all([*sys.argv[1:], "--processes", "1"], processes, stop))
     worker = Worker(
         plan,
         WorkerSettings(
@@ -80,11 +94,17 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             create_topics=create_topics,
             create_inputs=create_inputs,
             partitions=settings.partitions,
-            start=start,
+            start=begin,
         ),
         on_status=_Reporter(as_json),
     )
     worker.run(stop)
+
+
+def _begin(start: str) -> Literal["earliest", "latest"] | int:
+    if start in {"earliest", "latest"}:
+        return cast("Literal['earliest', 'latest']", start)
+    return time_ms(start)
 
 
 class _Reporter:
