@@ -92,7 +92,7 @@ class Task:
                 raise LocalStateDamaged(str(error)) from error
             raise StateUnreadable(
                 f"The state of partition {self.partition} cannot be read: {error}. It was written by another "
-                "version, or is damaged; go back to that version, or reset the application."
+                "version, or is damaged; go back to that version, or begin anew with `tocsin reset`."
             ) from error
         self._enter(TaskState.LOADED)
 
@@ -115,12 +115,13 @@ class Task:
         if any(held.get(topic, offset) != offset for topic, offset in resume.items()):
             raise StateMismatch(
                 f"The state of partition {self.partition} ends at {resume}, but the group's offsets are "
-                f"{committed}: one was changed by hand. Set the offsets back, or delete both to begin anew."
+                f"{committed}: one was changed by hand. Set the offsets back, or begin anew with "
+                "`tocsin reset`."
             )
         if held and not resume:
             raise StateMismatch(
                 f"The group has read partition {self.partition} of {', '.join(sorted(held))} before, but the "
-                "changelog has no state of it: it was deleted. Delete the group too to begin anew."
+                "changelog has no state of it: it was deleted. Begin anew with `tocsin reset`."
             )
         # Where the group has no offset the state alone tells: brokers forget those of a group away for long.
         begun = {

@@ -309,7 +309,7 @@ class Worker:
         if at.offset > end:
             raise StateMismatch(
                 f"Partition {at.partition} of topic '{at.topic}' ends at offset {end}, but was read up to "
-                f"{at.offset} before: the topic was made anew. Reset the application to begin anew too."
+                f"{at.offset} before: the topic was made anew. Begin anew too, with `tocsin reset`."
             )
         if at.offset < first:
             LOG.warning(
