@@ -13,6 +13,11 @@ VECTORS ?= ../shared/vectors
 # How many mutated rule files `make fuzz` tries.
 FUZZ ?= 100000
 
+# How long `make soak` takes, how many processes it uses, and options such as `--seed 7` or `--families match=1`.
+MINUTES ?= 10
+JOBS ?= 1
+SOAK ?=
+
 COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-header --no-annotate
 
@@ -20,7 +25,7 @@ COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.
 export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint vectors fuzz bench lock clean tree
+.PHONY: help demo test lint vectors fuzz soak bench lock clean tree
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -47,6 +52,9 @@ vectors: $(VENV)/built  ## cases of other engines' suites, by source and family;
 
 fuzz: $(VENV)/built  ## mutated rule files, which must get nothing but proper errors; FUZZ=n says how many
 	@$(PYTHON) -m tests.topology.fuzz $(FUZZ)
+
+soak: $(VENV)/built  ## the engine against the oracle, on random programs; MINUTES=n says how long, JOBS=n how many at once
+	@$(PYTHON) -m tests.engine.differential --minutes $(MINUTES) --jobs $(JOBS) $(SOAK)
 
 bench: $(VENV)/built  ## the language, the engine alone, and a worker on the real broker
 	@$(PYTHON) bench/parsing.py

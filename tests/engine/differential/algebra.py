@@ -32,25 +32,31 @@ class Expressions:
     keys: Mapping[str, str | None]
     phases: Mapping[str, Sequence[str]] = field(default_factory=dict)
     timers: bool = False
+    named: dict[str, str] = field(default_factory=dict)
+    """The expressions that have a name; there may come more."""
     roles: dict[str, Schema] = field(default_factory=dict)
     several: set[str] = field(default_factory=set)
     parameters: dict[str, Kind] = field(default_factory=dict)
     count: int = 0
     tie: float = 0.0
     grouped: bool = False
+    context: str = ""
+    name: str = ""
+    """A named expression that is to be used once."""
 
     def make(self) -> Made:
         """Return an expression with a context, bounded in time or said to be unbounded."""
         terms, random = self.terms, self.terms.random
         self.tie = random.choice((0.0, 0.8, 1.0, 1.0))
         self.grouped = "Op" in self.types and terms.chance(0.2)
+        context = self.context = random.choice(CONTEXTS)
+        if terms.chance(0.15):
+            self.name = self.new_name()
         text = self.operator(Place(), 0)
         bounded = terms.chance(0.6)
         if bounded:
             terms.used["within"] += 1
             text = f"({text}) within {terms.duration(*WINDOWS)}"
-        context = random.choice(CONTEXTS)
-        terms.used[f"context {context}"] += 1
         several = set(self.roles) if context == "cumulative" else self.several
         scope = Scope(
             roles=dict(self.roles),
@@ -59,7 +65,7 @@ class Expressions:
             several=frozenset(several),
         )
         disjoint = terms.chance(0.2)
-        terms.used["disjoint"] += disjoint
+        terms.used[f"disjoint {context}"] += disjoint
         clause = f"context {context}{' disjoint' * disjoint}"
         return Made(text, scope, unbounded=not bounded, clauses=(clause,))
 
@@ -72,7 +78,7 @@ class Expressions:
     def operator(self, place: Place, depth: int) -> str:  # noqa: C901, PLR0911 (one case an operator)
         terms = self.terms
         kind = terms.random.choice(OPERATORS)
-        terms.used[f"operator {kind}"] += 1
+        terms.used[f"operator {kind} {self.context}"] += 1
         deeper = depth + 1
         maybe = Place(place.taken, optional=True, several=place.several)
         aside = Place(taken=False)
@@ -144,8 +150,24 @@ class Expressions:
                 self.several.add(role)
         return role
 
+    def new_name(self) -> str:
+        """Give an expression a name; each type plays its own role in it."""
+        terms = self.terms
+        if self.named and terms.chance(0.3):
+            return terms.random.choice(list(self.named))
+        types = terms.random.sample(list(self.types), min(2, len(self.types)))
+        left, right = (self.occurrence(name) for name in (types[0], types[-1]))
+        word = terms.random.choice(("and", ";", "or"))
+        name = f"N{len(self.named)}"
+        self.named[name] = left if len(types) == 1 else f"{left} {word} {right}"
+        return name
+
     def leaf(self, place: Place) -> str:
         terms = self.terms
+        if self.name and place == Place():
+            name, self.name = self.name, ""
+            terms.used["named expression"] += 1
+            return name
         if self.timers and terms.chance(0.15):
             terms.used["timer"] += 1
             shown = terms.random.choice(("second = *", "second = 3", "minute = *, second = 12"))

@@ -17,7 +17,7 @@ from .match_programs import MatchPrograms
 from .matches import Matches
 from .patterns import Made, Patterns
 from .run import APP, Case, Drive, planned
-from .terms import Kind, Schema, Terms
+from .terms import LEVEL, LEVELS, Kind, Schema, Terms
 from .whens import Whens, changes
 
 START = 10_000
@@ -40,18 +40,18 @@ class Declared:
 
 
 def _kinds(**named: str) -> Schema:
-    return {name: Kind(kind.rstrip("?"), kind.endswith("?")) for name, kind in named.items()}
+    return {name: Kind(kind.rstrip("?[]"), kind.endswith("?"), "[]" in kind) for name, kind in named.items()}
 
 
 EVENTS: Mapping[str, Declared] = {
-    "A": Declared(_kinds(k="string", n="long", x="double", m="long?", s="string?", f="boolean")),
-    "B": Declared(_kinds(x="float", j="string", n="int", k="string", s="string", m="int?")),
+    "A": Declared(_kinds(k="string", n="long", x="double", m="long?", s="string?", f="boolean", c="Level")),
+    "B": Declared(_kinds(x="float", j="string", n="int", k="string", s="string", m="int?", b="bytes?")),
     "C": Declared(
-        _kinds(k="string", at="timestamp", began="timestamp", n="long", y="double?"),
+        _kinds(k="string", at="timestamp", began="timestamp", n="long", y="double?", c="Level"),
         ("time at", "start began"),
     ),
-    "D": Declared(_kinds(z="long", t="string?"), parent="A"),
-    "E": Declared(_kinds(uid="string", n="long", k="string", j="string"), ("id uid",)),
+    "D": Declared(_kinds(z="long", t="string?", b="bytes"), parent="A"),
+    "E": Declared(_kinds(uid="string", n="long", k="string", j="string", c="Level?"), ("id uid",)),
     "Op": Declared(_kinds(k="string", n="long"), word="operation", phases=("begin", "end")),
     "U": Declared(_kinds(n="long"), word="unit", phases=("begin", "precommit", "commit", "abort")),
 }
@@ -127,13 +127,16 @@ class _Program:
         if random.random() < 0.1:
             self._topics = dict.fromkeys(self._events, "t.all")
         self._heads: dict[str, Schema] = {}
+        self._named: dict[str, str] = {}
 
     def make(self) -> Program:
         with_facts = self._random.random() < self._families.get("facts", 0)
         definitions = self._rules() if with_facts else []
         if not with_facts:
             definitions = [self._define() for _ in range(self._random.choice((1, 1, 2, 2, 3, 4)))]
-        text = "\n".join([*map(self._declaration, self._events), "", *definitions])
+        named = [f"event {name} = {written};" for name, written in self._named.items()]
+        enum = f"enum {LEVEL} {{ {', '.join(LEVELS)} }};"
+        text = "\n".join([enum, *map(self._declaration, self._events), "", *named, *definitions])
         lateness: Counter[str] = Counter()
         for name in self._events:
             topic = self._topics[name]
@@ -148,7 +151,7 @@ class _Program:
     def _declaration(self, name: str) -> str:
         event = EVENTS[name]
         self._used[event.word if event.parent is None else "extends"] += 1
-        attributes = ", ".join(f"{n}: {k.name}{'?' * k.optional}" for n, k in event.attributes.items())
+        attributes = ", ".join(f"{n}: {k.written}" for n, k in event.attributes.items())
         extends = "" if event.parent is None else f" extends {event.parent}"
         clauses = [f'on "{self._topics[name]}"', *event.clauses]
         key = self._keys[name]
@@ -166,7 +169,8 @@ class _Program:
         """Return rules over facts and events, and what they rest on."""
         self._terms = Terms(self._random, self._used)
         whens = Whens(self._terms, {name: schema_of(name) for name in self._events}, self._keys)
-        declared = [*map(self._declaration, self._events), *whens.declarations()]
+        enum = f"enum {LEVEL} {{ {', '.join(LEVELS)} }};"
+        declared = [enum, *map(self._declaration, self._events), *whens.declarations()]
         rules: list[str] = []
         wanted = self._random.choice((1, 2, 3, 4, 6))
         for _ in range(ATTEMPTS):
@@ -199,10 +203,14 @@ class _Program:
         family = random.choices(*zip(*self._shares(), strict=True))[0]
         self._used[f"family {family}"] += 1
         phases = {event: EVENTS[event].phases for event in self._events if EVENTS[event].phases}
-        given = Given(self._terms, types, self._keys, phases, {name: head}, self._timers)
+        given = Given(self._terms, types, self._keys, phases, {name: head}, self._timers, self._named)
         made = MAKERS[family](given)
-        self._heads[name] = head
-        return self._finished(name, head, made)
+        values = {attribute: self._given(kind, made) for attribute, kind in head.items()}
+        if not again:
+            # What nothing can give a value to is left out.
+            head = {attribute: kind for attribute, kind in head.items() if values[attribute] is not None}
+            self._heads[name] = head
+        return self._finished(name, head, made, values)
 
     def _shares(self) -> list[tuple[str, float]]:
         return [(family, share) for family, share in self._families.items() if family in MAKERS]
@@ -210,18 +218,22 @@ class _Program:
     def _head(self) -> Schema:
         """Return attributes with names that mean the same wherever they occur."""
         offered = _kinds(n="long", x="double", m="long?", s="string?", f="boolean", at="timestamp")
-        chosen = {name: kind for name, kind in offered.items() if self._random.random() < 0.3}
+        offered = {**offered, **_kinds(c="Level?", b="bytes?", ns="long[]", xs="double[]")}
+        rare = {"c", "b", "ns", "xs"}
+        chosen = {
+            n: kind for n, kind in offered.items() if self._random.random() < (0.1 if n in rare else 0.3)
+        }
         return {**(_kinds(k="string") if self._random.random() < 0.7 else {}), **chosen}
 
-    def _finished(self, name: str, head: Schema, made: Made) -> str:
+    def _finished(self, name: str, head: Schema, made: Made, values: Mapping[str, str | None]) -> str:
         random, terms = self._random, self._terms
-        attributes = ", ".join(f"{n}: {k.name}{'?' * k.optional}" for n, k in head.items())
+        attributes = ", ".join(f"{n}: {k.written}" for n, k in head.items())
         lines = [f"define {name}" + (f" ({attributes})" if head else ""), f"from {made.text}"]
         if random.random() < 0.15:
             self._used["if"] += 1
             lines.append(f"if {terms.condition(made.scope)}")
         if head:
-            lines.append(f"where {', '.join(f'{n} = {self._given(k, made)}' for n, k in head.items())}")
+            lines.append(f"where {', '.join(f'{attribute} = {values[attribute]}' for attribute in head)}")
         lines += made.clauses
         if made.taken and random.random() < 0.2:
             self._used["consuming"] += 1
@@ -235,12 +247,15 @@ class _Program:
             lines.append("unbounded")
         return "\n".join(lines) + ";"
 
-    def _given(self, kind: Kind, made: Made) -> str:
+    def _given(self, kind: Kind, made: Made) -> str | None:
+        """Return the value of an attribute; none where there is no such value, which is null then."""
+        if kind.many:
+            return self._terms.listed(made.scope, kind)
         value = self._terms.value(made.scope, kind.wide)
         if value is None:
             value = self._terms.calculation(made.scope, kind.wide, 0)
         if value is None:
-            return "null"
+            return None
         if value.optional and not kind.optional and kind.wide in {"long", "double", "string"}:
             other = self._terms.constant(kind.wide)
             assert other is not None
@@ -258,6 +273,8 @@ class Given:
     phases: Mapping[str, Sequence[str]]
     itself: Mapping[str, Schema]
     timers: bool
+    named: dict[str, str]
+    """The expressions that have a name; there may come more."""
 
 
 def _pattern(given: Given) -> Made:
@@ -266,7 +283,8 @@ def _pattern(given: Given) -> Made:
 
 
 def _expression(given: Given) -> Made:
-    return Expressions(given.terms, given.types, given.keys, given.phases, given.timers).make()
+    made = Expressions(given.terms, given.types, given.keys, given.phases, given.timers, given.named)
+    return made.make()
 
 
 def _match(given: Given) -> Made:
@@ -337,6 +355,10 @@ def _value(random: Random, name: str, kind: Kind) -> Value:
             return random.choice((-1, 0, 0, 1, 1, 2, 3))
         case "double" | "float":
             return random.choice((-0.5, 0.0, 0.25, 1.0, 1.5))
+        case "Level":
+            return random.choice(LEVELS)
+        case "bytes":
+            return random.choice((b"", b"a", b"ab"))
         case _:
             return random.choice(("a", "b") if name in {"k", "j"} else ("", "a", "b", "ab"))
 

@@ -97,7 +97,9 @@ def records_of(
                 offset,
                 event.t,
                 None if key is None or values[key] is None else str(values[key]).encode(),
-                json.dumps({name: value for name, value in values.items() if value is not None}).encode(),
+                json.dumps(
+                    {name: value for name, value in values.items() if value is not None}, default=bytes.decode
+                ).encode(),
                 headers if carried[topic] > 1 else None,
             )
         )

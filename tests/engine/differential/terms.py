@@ -27,11 +27,16 @@ RELATIONS = {
     "finishes": (0, 1),
     "finishedby": (0, 1),
 }
+LEVEL = "Level"
+LEVELS = ("low", "mid", "high")
+"""An enumeration, and its symbols."""
+
 CONSTANTS = {
     "long": ("-1", "0", "1", "1", "2", "3", "4611686018427387904"),
     "double": ("-0.5", "0.0", "0.25", "1.0", "1.5"),
     "string": ('""', '"a"', '"b"', '"ab"'),
     "boolean": ("true", "false"),
+    LEVEL: tuple(f'"{symbol}"' for symbol in LEVELS),
 }
 
 
@@ -41,11 +46,17 @@ class Kind:
 
     name: str
     optional: bool = False
+    many: bool = False
 
     @property
     def wide(self) -> str:
         """The type that operators see."""
-        return WIDE.get(self.name, self.name)
+        return f"{self.name}[]" if self.many else WIDE.get(self.name, self.name)
+
+    @property
+    def written(self) -> str:
+        """The type as a declaration has it."""
+        return f"{self.name}{'[]' * self.many}{'?' * self.optional}"
 
 
 Schema = Mapping[str, Kind]
@@ -120,6 +131,8 @@ class Terms:
             made = self.relation(scope)
         elif choice < 0.47:
             made = self.truth(scope)
+        elif choice < 0.55:
+            made = self.alike(scope)
         return made or self.comparison(scope) or "1 = 1"
 
     def comparison(self, scope: Scope) -> str | None:
@@ -132,8 +145,18 @@ class Terms:
         op = self.random.choice(COMPARISONS if kind != "boolean" else ("=", "!="))
         return f"{left.text} {op} {right.text}"
 
+    def alike(self, scope: Scope) -> str | None:
+        """A comparison of symbols, or of bytes, which have no constants."""
+        kind = self.random.choice((LEVEL, LEVEL, "bytes"))
+        left = self.named(scope, kind)
+        right = self.named(scope, kind) if kind == "bytes" else self.value(scope, kind)
+        if left is None or right is None:
+            return None
+        self.used[f"expression of {kind}"] += 1
+        return f"{left.text} {self.random.choice(('=', '!='))} {right.text}"
+
     def null_test(self, scope: Scope) -> str | None:
-        kind = self.random.choice(("long", "string"))
+        kind = self.random.choice(("long", "string", "bytes"))
         value = self.named(scope, kind, optional=True)
         if value is None:
             return None
@@ -191,14 +214,14 @@ class Terms:
             made = self.calculation(scope, kind, depth)
         elif depth < 2 and choice < 0.3:
             made = self.function(scope, kind, depth)
-        elif scope.aggregating and choice < 0.4:
+        elif scope.aggregating and choice < 0.5:
             made = self.collected(scope, kind)
         elif choice > 0.85:
             made = self.constant(kind)
         return made or self.named(scope, kind) or self.constant(kind)
 
     def constant(self, kind: str) -> Typed | None:
-        if kind == "timestamp":
+        if kind not in CONSTANTS:
             return None
         large = self.chance(0.03)
         return Typed(self.random.choice(CONSTANTS[kind] if large else CONSTANTS[kind][:4]))
@@ -282,8 +305,28 @@ class Terms:
         numbers = [name for name, k in scope.roles[role].items() if k.wide == kind]
         if not numbers:
             return None
-        function = self.random.choice(("sum", "min", "max", "first", "last"))
         name = self.random.choice(numbers)
+        if kind == "long" and self.chance(0.15):
+            self.used["collected distinct"] += 1
+            return Typed(f"distinct({role}.{name})")
+        further = ("avg", "stddev", "percentile") if kind == "double" else ()
+        function = self.random.choice(("sum", "min", "max", "first", "last", *further, *further))
         self.used[f"collected {function}"] += 1
-        nothing = function != "sum"
-        return Typed(f"{function}({role}.{name})", nothing)
+        argument = f", {self.random.choice((0, 50, 90, 100))}" * (function == "percentile")
+        return Typed(f"{function}({role}.{name}{argument})", function != "sum")
+
+    def listed(self, scope: Scope, kind: Kind) -> str | None:
+        """A list of what a role stands for, or one that an event has."""
+        has = self.named(scope, kind.wide)
+        found = [
+            f"list({role}.{name})"
+            for role, schema in scope.roles.items()
+            for name, own in schema.items()
+            if own.name == kind.name and not own.many
+        ]
+        if has is not None and not has.optional and self.chance(0.5):
+            return has.text
+        if not found:
+            return None
+        self.used["collected list"] += 1
+        return self.random.choice(found)

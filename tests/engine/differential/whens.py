@@ -11,7 +11,10 @@ from random import Random
 
 from tests.oracle.history import Change, Value, fact, retraction
 
+from .algebra import Expressions
+from .matches import Matches
 from .patterns import Patterns
+from .terms import LEVELS as SYMBOLS
 from .terms import Kind, Schema, Scope, Terms
 
 
@@ -21,7 +24,7 @@ def _kinds(**named: str) -> Schema:
 
 FACTS: Mapping[str, tuple[Schema, str | None]] = {
     "F": (_kinds(k="string", n="long", s="string?"), "k"),
-    "G": (_kinds(j="string", k="string", m="long?", x="double"), "j"),
+    "G": (_kinds(j="string", k="string", m="long?", x="double", c="Level"), "j"),
     "H": (_kinds(k="string", n="long", f="boolean"), None),
 }
 """Attributes and key; the level of a fact is its place here."""
@@ -71,11 +74,11 @@ class Whens:
         """Return the facts, and what tells at some time which there are."""
         found = []
         for name, (schema, key) in FACTS.items():
-            attributes = ", ".join(f"{n}: {k.name}{'?' * k.optional}" for n, k in schema.items())
+            attributes = ", ".join(f"{n}: {k.written}" for n, k in schema.items())
             clause = f" key {key}" if key else ""
             found.append(f'fact {name} ({attributes}){clause} on "t.{name}";')
             found.append(f"event Seen{name} ({attributes});")
-        return [*found, 'event Ask (k: string) on "t.Ask" key k;']
+        return [*found, 'event Ask (k: string) on "t.Ask" key k;', "priorities low, high;"]
 
     def probes(self) -> list[str]:
         """Return the rules that tell which facts there are."""
@@ -116,7 +119,8 @@ class Whens:
         if self.terms.chance(0.2 if self.plain else 0.5):
             lines.append("unbounded")
         if self.terms.chance(0.3):
-            lines.append(f"priority {random.choice((-1, 1, 2))}")
+            self.terms.used["priority"] += 1
+            lines.append(f"priority {random.choice(('-1', '1', '2', 'low', 'high'))}")
         once = sum(line.count(f"publish P{number}(") for line in lines) == 1
         if once and len(self.kept) == len(self.roles) and self.level == 0 and not self.published:
             self.apart.add(f"P{number}")
@@ -135,18 +139,25 @@ class Whens:
         return asked
 
     def reaction(self, number: int) -> str:
-        """Return a rule on a pattern."""
+        """Return a rule on a pattern, an expression or a match."""
         self._begin()
-        self.terms.used["rule on a pattern"] += 1
         types = {**self.events, **dict.fromkeys(sorted(self.apart), PUBLISHED)}
-        made = Patterns(self.terms, types, self.keys).make()
-        self.roles, self.parameters = dict(made.scope.roles), dict(made.scope.parameters)
+        kind = self.terms.random.choice(("pattern", "pattern", "expression", "match"))
+        self.terms.used[f"rule on a {kind}"] += 1
+        if kind == "pattern":
+            made = Patterns(self.terms, types, self.keys).make()
+        elif kind == "expression":
+            made = Expressions(self.terms, self.events, self.keys).make()
+        else:
+            made = Matches(self.terms, self.events, self.keys).make()
+        single = {name: own for name, own in made.scope.roles.items() if name not in made.scope.several}
+        self.roles, self.parameters = single, dict(made.scope.parameters)
         published: list[str] = []
         actions = [
             self._action(number, published, facts_only=False) for _ in range(self.terms.random.choice((1, 2)))
         ]
         actions.append(self._publish(number, published))
-        lines = [f"rule W{number}", f"on {made.text}", f"do {', '.join(actions)}"]
+        lines = [f"rule W{number}", f"on {made.text}", f"do {', '.join(actions)}", *made.clauses]
         if made.unbounded:
             lines.append("unbounded")
         return "\n".join([*published, "\n".join(lines) + ";"])
@@ -322,7 +333,7 @@ class Whens:
         self.terms.used["action publish"] += 1
         name = f"P{number}"
         if not published:
-            attributes = ", ".join(f"{n}: {k.name}{'?' * k.optional}" for n, k in PUBLISHED.items())
+            attributes = ", ".join(f"{n}: {k.written}" for n, k in PUBLISHED.items())
             published.append(f"event {name} ({attributes}) key k;")
             self.levels[name] = self.level
         return f"publish {name}({self._assigned(PUBLISHED)})"
@@ -374,5 +385,7 @@ def _value(random: Random, name: str, kind: Kind) -> Value:
             return random.choice((0, 1, 1, 2, 3))
         case "double":
             return random.choice((-0.5, 0.0, 0.25, 1.0))
+        case "Level":
+            return random.choice(SYMBOLS)
         case _:
             return random.choice(("a", "b") if name in {"k", "j"} else ("", "a", "ab"))
