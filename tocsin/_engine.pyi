@@ -5,8 +5,6 @@ from confluent_kafka import Message
 
 PLAN_FORMAT: Final[int]
 
-def partition_of(key: bytes, partitions: int) -> int: ...
-
 RawRecord: TypeAlias = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
 Output: TypeAlias = tuple[str, int, bytes, bytes, int]
 Entry: TypeAlias = tuple[bytes, bytes | None]

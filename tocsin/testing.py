@@ -12,14 +12,12 @@ periodic and calendar events fire in it.
 """
 
 import threading
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
 
 from tocsin import schemas
-from tocsin._engine import Batch, Engine, partition_of
+from tocsin._engine import Batch, Engine
 from tocsin.complex_event import ComplexEvent
 from tocsin.errors import InputError
 from tocsin.topology import Plan, compile_rules
@@ -27,8 +25,7 @@ from tocsin.topology.tree import Program
 from tocsin.values import checked, key_bytes, time_ms
 from tocsin.vocabulary import input_type
 from tocsin.workers.formats import Formats
-from tocsin.workers.runnable import sole_subtopology
-from tocsin.workers.store import Checkpoint, MemoryStore
+from tocsin.workers.store import Checkpoint, MemoryStore, Store
 from tocsin.workers.task import Task
 
 Record = tuple[int, int, bytes | None, bytes | None, None]
@@ -54,27 +51,23 @@ class Letter:
 
 
 class Driver:
-    """Runs the rules of one application, on so many partitions: results do not depend on that."""
+    """Runs the rules of one application in one task: how many there are changes nothing."""
 
-    def __init__(self, rules: str | Program | Plan, *, app: str = "test", partitions: int = 1) -> None:
-        self._plan = rules if isinstance(rules, Plan) else compile_rules(rules, app=app)
-        self._subtopology = sole_subtopology(self._plan)
-        if partitions < 1:
-            raise InputError("A topic has at least one partition.")
-        self._partitions = partitions
+    def __init__(self, rules: str | Program | Plan, *, app: str = "test") -> None:
+        plan = rules if isinstance(rules, Plan) else compile_rules(rules, app=app)
+        if not plan.nodes:
+            raise InputError("The file defines nothing: there is no rule to test.")
+        self._plan = plan.undivided()
         self._formats = Formats(self._plan, None)
         defined = self._plan.defined_types
-        self._destinations = self._formats.destinations({event.topic: partitions for event in defined})
+        self._destinations = self._formats.destinations({event.topic: 1 for event in defined})
         self._schemas = {e.topic: schemas.event_schema(e.to_dict(), self._plan.app) for e in defined}
         self._names = {event.topic: event.name for event in defined}
-        self._log: defaultdict[tuple[str, int], list[Record]] = defaultdict(list)
-        self._keyless = count()
+        self._log: dict[str, list[Record]] = {topic: [] for topic in self._plan.input_topics}
         self._clock_ms = 0
         self._detected: list[ComplexEvent] = []
         self._letters: list[Letter] = []
-        self._tasks = [Task(n, self._engine(n), MemoryStore(), 0) for n in range(partitions)]
-        for task in self._tasks:
-            task.places(lambda _topic: 0)
+        self._task = self._begin(MemoryStore())
 
     @property
     def time_ms(self) -> int:
@@ -84,7 +77,7 @@ class Driver:
     @property
     def stored(self) -> int:
         """How many events and partial matches are kept for what may still come."""
-        return sum(task.engine.stored for task in self._tasks)
+        return self._task.engine.stored
 
     def publish(
         self, type_name: str, attributes: Mapping[str, object], at: int | str | datetime | None = None
@@ -102,15 +95,13 @@ class Driver:
     ) -> None:
         """Publish a record as it is, such as one that is no event at all."""
         timestamp = _ms(at)
-        self._clock_ms = max(self._clock_ms, timestamp)
-        partition = next(self._keyless) if key is None else partition_of(key, self._partitions)
-        task = self._tasks[partition % self._partitions]
-        if topic not in task.engine.topics:
+        if topic not in self._log:
             raise InputError(f"No event that the rules use is published to '{topic}'.")
-        log = self._log[topic, task.partition]
+        self._clock_ms = max(self._clock_ms, timestamp)
+        log = self._log[topic]
         log.append((len(log), timestamp, key, value, None))
-        self._feed(task, topic, log[-1:])
-        self._run(task)
+        self._feed(self._task, topic, log[-1:])
+        self._run()
 
     def advance(self, to: int | str | datetime) -> None:
         """Let the clock go on in silence: everything up to that time, that time included, has happened."""
@@ -118,10 +109,9 @@ class Driver:
         if until < self._clock_ms:
             raise InputError(f"The clock stands at {self._clock_ms} ms and does not go back to {until} ms.")
         self._clock_ms = until
-        for task in self._tasks:
-            for topic in task.engine.topics:
-                task.engine.advance(topic, until + 1)
-            self._run(task)
+        for topic in self._log:
+            self._task.engine.advance(topic, until + 1)
+        self._run()
 
     def detected(self, name: str | None = None) -> list[ComplexEvent]:
         """Return the complex events so far, in the order of their detection; of one type, or all."""
@@ -135,38 +125,31 @@ class Driver:
 
     def state(self) -> list[tuple[bytes, bytes]]:
         """Return the entries of the committed state, as a worker keeps them in RocksDB."""
-        return [entry for task in self._tasks for entry in task.store.entries()]
+        return list(self._task.store.entries())
 
     def restart(self) -> None:
         """Lose everything but the log and the committed state, as a crash does, and go on from there."""
-        lost, self._tasks = self._tasks, []
-        for old in lost:
-            engine = self._engine(old.partition)
-            engine.load(list(old.store.entries()))
-            task = Task(old.partition, engine, old.store, self._clock_ms)
-            for place in task.places(lambda _topic: 0):
-                self._feed(task, place.topic, self._log[place.topic, place.partition][place.offset :])
-            self._tasks.append(task)
+        self._task = self._begin(self._task.store)
 
-    def _engine(self, partition: int) -> Engine:
-        return Engine(
-            self._plan.to_json(),
-            self._subtopology.name,
-            partition,
-            self._destinations,
-            max_ahead_ms=_AHEAD_MS,
-        )
+    def _begin(self, store: Store) -> Task:
+        (whole,) = self._plan.subtopologies
+        engine = Engine(self._plan.to_json(), whole.name, 0, self._destinations, max_ahead_ms=_AHEAD_MS)
+        engine.load(list(store.entries()))
+        task = Task(0, engine, store, self._clock_ms)
+        for place in task.places(lambda _topic: 0):
+            self._feed(task, place.topic, self._log[place.topic][place.offset :])
+        return task
 
     def _feed(self, task: Task, topic: str, records: list[Record]) -> None:
-        batch = Batch.build(topic, task.partition, records)
+        batch = Batch.build(topic, 0, records)
         self._formats.supply(task.engine, batch, threading.Event())
         task.feed(batch, self._clock_ms)
 
-    def _run(self, task: Task) -> None:
+    def _run(self) -> None:
         """Handle what can be handled, and commit it."""
-        task.run()
-        commit = task.take()
-        task.committed(commit, _CHECKPOINT)
+        self._task.run()
+        commit = self._task.take()
+        self._task.committed(commit, _CHECKPOINT)
         for topic, _, _, value, _ in commit.outputs:
             datum = schemas.decode(self._schemas[topic], schemas.split(value).body)
             assert isinstance(datum, dict)

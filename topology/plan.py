@@ -1,7 +1,7 @@
 """The plan: plain data that the engine runs and the workers read; ARCHITECTURE.md describes its JSON form."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -137,6 +137,11 @@ class Plan:
         """The users' own topics that some rule reads, sorted."""
         read = {topic for sub in self.subtopologies for topic in sub.topics}
         return tuple(sorted(read & {t.topic for t in self.types if t.origin is Origin.INPUT}))
+
+    def undivided(self) -> "Plan":
+        """Return the same rules in one task, which reads every input: what tests and replays run."""
+        whole = Subtopology("undivided", Placement.LOCAL, self.input_topics, tuple(range(len(self.nodes))))
+        return replace(self, subtopologies=(whole,))
 
     def type_named(self, name: str) -> EventType | None:
         """Return the event type of that name, if there is one."""

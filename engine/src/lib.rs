@@ -40,7 +40,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::Batch>()?;
     module.add_class::<python::Engine>()?;
     module.add_class::<python::Commit>()?;
-    module.add_function(wrap_pyfunction!(python::partition_of, module)?)?;
     module.add("PLAN_FORMAT", plan::FORMAT)?;
     Ok(())
 }

@@ -312,12 +312,3 @@ impl Engine {
 fn reference(frame: &[u8]) -> PyResult<SchemaRef> {
     SchemaRef::read(frame).map(|(reference, _)| reference).ok_or_else(|| refuse("not the frame of a schema"))
 }
-
-/// The partition of a key among so many, as Kafka's own clients choose it.
-#[pyfunction]
-pub fn partition_of(key: &[u8], partitions: i32) -> PyResult<i32> {
-    if partitions < 1 {
-        return Err(refuse("a topic has at least one partition"));
-    }
-    Ok(crate::partition::partition(key, partitions))
-}

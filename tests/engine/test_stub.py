@@ -26,8 +26,7 @@ def declared() -> set[str]:
         for node in STUB.body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is None
     }
-    functions = {node.name for node in STUB.body if isinstance(node, ast.FunctionDef)}
-    return constants | functions | set(CLASSES)
+    return constants | set(CLASSES)
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:
