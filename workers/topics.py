@@ -43,7 +43,7 @@ def prepare(
     admin: AdminClient, plan: Plan, subtopology: Subtopology, settings: WorkerSettings
 ) -> dict[str, int]:
     """Verify the topics of a sub-topology, create what may be created, and return all partition counts."""
-    counts = _partition_counts(admin, settings.brokers)
+    counts = partition_counts(admin, settings.brokers)
     missing = [topic for topic in subtopology.topics if topic not in counts]
     if missing and not settings.create_inputs:
         raise TopicsWrong(_missing_inputs(plan, missing, settings.brokers))
@@ -76,7 +76,8 @@ def prepare(
     return counts
 
 
-def _partition_counts(admin: AdminClient, brokers: str) -> dict[str, int]:
+def partition_counts(admin: AdminClient, brokers: str) -> dict[str, int]:
+    """Return the partitions of all topics there are."""
     try:
         # All topics: a request that names one may create it.
         metadata = admin.list_topics(timeout=ANSWER_TIMEOUT_S)
@@ -124,7 +125,7 @@ def _create(
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise TopicsWrong(f"Topic '{name}' could not be created: {error.args[0].str()}.") from error
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
-    while not topics.keys() <= _partition_counts(admin, settings.brokers).keys():
+    while not topics.keys() <= partition_counts(admin, settings.brokers).keys():
         # Created is not yet known: brokers learn of a topic a moment after the controller made it.
         if time.monotonic() > deadline:
             raise TopicsWrong(f"The topics {', '.join(sorted(topics))} were created, but do not appear.")
@@ -133,6 +134,6 @@ def _create(
 def await_gone(admin: AdminClient, names: list[str], brokers: str) -> None:
     """Wait until the broker knows none of the topics any more: deletion takes a moment."""
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
-    while left := set(names) & _partition_counts(admin, brokers).keys():
+    while left := set(names) & partition_counts(admin, brokers).keys():
         if time.monotonic() > deadline:
             raise TopicsWrong(f"The topics {', '.join(sorted(left))} were deleted, but do not go away.")

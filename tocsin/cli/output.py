@@ -20,6 +20,11 @@ def note(text: str) -> None:
     err.print(text, markup=False, style="dim")
 
 
+def warn(text: str) -> None:
+    """Say what may surprise."""
+    err.print(f"Note: {text}", markup=False, style="yellow")
+
+
 def complain(text: str) -> None:
     """Say what went wrong."""
     err.print(text, markup=False, style="red")

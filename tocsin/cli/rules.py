@@ -1,39 +1,54 @@
 """`tocsin check` and `tocsin fmt`: rule files without a broker."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from tocsin.cli.options import App, Json, RuleFile, load_plan, read_rules
-from tocsin.cli.output import complain, emit, note, out
+from tocsin.cli.options import App, Brokers, Json, RuleFile, load_plan, read_rules
+from tocsin.cli.output import complain, emit, note, out, warn
 from tocsin.topology import Plan, RuleErrors, format_rules
+
+if TYPE_CHECKING:
+    from tocsin.settings import Settings
 
 app = typer.Typer()
 
 
 @app.command(epilog="Example: tocsin check fire.tocsin")
-def check(file: RuleFile, app_name: App = None, as_json: Json = False) -> None:
+def check(
+    file: RuleFile,
+    app_name: App = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Hold them against the broker too: topics, partitions, retention.")
+    ] = False,
+    brokers: Brokers = None,
+    as_json: Json = False,
+) -> None:
     """Compile a rule file and say what it does, or all that is wrong with it.
 
-    Exit codes: 0 the rules are right, 1 they are not.
+    Exit codes: 0 the rules are right, 1 they are not. What --live finds are warnings.
     """
     from tocsin.settings import Settings
 
+    settings = Settings.load(app=app_name, brokers=brokers)
     try:
-        plan = load_plan(file, Settings.load(app=app_name))
+        plan = load_plan(file, settings)
     except RuleErrors as errors:
         if not as_json:
             raise
         emit({"ok": False, **errors.to_dict()})
         raise typer.Exit(1) from None
+    warnings = _warnings(plan, settings) if live else []
     if as_json:
-        emit({"ok": True, "file": str(file), **_described(plan)})
+        emit({"ok": True, "file": str(file), **_described(plan), "warnings": warnings})
     else:
         out.print(_events(plan))
         out.print()
         out.print(_rules(plan))
+        for warning in warnings:
+            warn(warning)
 
 
 @app.command(name="fmt", epilog="Example: tocsin fmt fire.tocsin")
@@ -56,6 +71,14 @@ def format_file(
         raise typer.Exit(1)
     Path(file).write_text(formatted, encoding="utf-8")
     note(f"{file} formatted.")
+
+
+def _warnings(plan: Plan, settings: "Settings") -> list[str]:
+    from tocsin.workers import WorkerSettings
+    from tocsin.workers.preflight import concerns
+
+    addresses, _ = settings.addresses()
+    return concerns(plan, WorkerSettings(brokers=addresses, state_dir=settings.state_dir))
 
 
 def _described(plan: Plan) -> dict[str, object]:

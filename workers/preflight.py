@@ -1,0 +1,74 @@
+"""What of the broker does not suit the rules: told before workers start, changed by nobody."""
+
+from collections.abc import Iterable, Iterator
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from tocsin.topology.plan import DefineNode, Plan, RuleNode, SourceNode
+from tocsin.topology.planning.reach import below
+from tocsin.topology.printer import print_ms
+from tocsin.workers import kafka
+from tocsin.workers.kafka import ANSWER_TIMEOUT_S
+from tocsin.workers.settings import WorkerSettings
+from tocsin.workers.topics import partition_counts
+
+
+def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
+    """Return, as sentences, what workers would stop at, and what their users may not expect."""
+    admin = kafka.admin(settings)
+    counts = partition_counts(admin, settings.brokers)
+    try:
+        kept = _retention(admin, [topic for topic in plan.input_topics if topic in counts])
+    except KafkaException as error:
+        raise kafka.as_worker_error(error, settings.brokers) from error
+    return [*_missing(plan, counts), *_uneven(plan, counts), *_short(plan, kept)]
+
+
+def _missing(plan: Plan, counts: dict[str, int]) -> Iterator[str]:
+    for topic in plan.input_topics:
+        if topic not in counts:
+            yield f"Topic '{topic}' does not exist."
+
+
+def _uneven(plan: Plan, counts: dict[str, int]) -> Iterator[str]:
+    for sub in plan.subtopologies:
+        known = {topic: counts[topic] for topic in sub.topics if topic in counts}
+        if len(set(known.values())) > 1:
+            listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(known.items()))
+            yield f"Topics that are joined by key differ in their partitions: {listed}."
+
+
+def _short(plan: Plan, kept: dict[str, int]) -> Iterator[str]:
+    horizons = {rule.name: rule.horizon_ms for rule in plan.summary()}
+    for number, node in enumerate(plan.nodes):
+        if not isinstance(node, DefineNode | RuleNode):
+            continue
+        horizon_ms = horizons[node.rule]
+        for topic in sorted(_read(number, plan) & kept.keys()):
+            if horizon_ms is None or kept[topic] < horizon_ms:
+                back = "without bound" if horizon_ms is None else print_ms(horizon_ms)
+                yield (
+                    f"Topic '{topic}' keeps records for {print_ms(kept[topic])}, but {node.rule} looks back "
+                    f"{back}: workers remember what they need, but a replay may not find it any more."
+                )
+
+
+def _read(number: int, plan: Plan) -> set[str]:
+    nodes = (plan.nodes[other] for other in below(number, plan.nodes))
+    return {plan.types[node.type].topic for node in nodes if isinstance(node, SourceNode)}
+
+
+def _retention(admin: AdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """Return how long topics keep their records, in milliseconds, where they do not keep them for ever."""
+    asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    if not asked:
+        return {}
+    answers = admin.describe_configs(asked, request_timeout=ANSWER_TIMEOUT_S)
+    kept = {}
+    for resource, answer in answers.items():
+        config = answer.result()
+        retention_ms = int(config["retention.ms"].value)
+        if "delete" in config["cleanup.policy"].value and retention_ms >= 0:
+            kept[resource.name] = retention_ms
+    return kept
