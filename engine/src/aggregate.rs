@@ -98,9 +98,10 @@ fn deviation(values: &[Value]) -> f64 {
     (squares / values.len() as f64).sqrt()
 }
 
-/// By nearest rank: always one of the values.
+/// By nearest rank: always one of the values. What is not a number stands behind all numbers.
 fn percentile(mut values: Vec<Value>, percentage: f64) -> Value {
-    values.sort_by(|a, b| a.order(b).unwrap_or(Ordering::Equal));
+    let is_number = |value: &Value| !matches!(value, Value::Double(x) if x.is_nan());
+    values.sort_by(|a, b| a.order(b).unwrap_or_else(|| is_number(b).cmp(&is_number(a))));
     let rank = (percentage * values.len() as f64 / 100.0).ceil() as usize;
     let index = rank.clamp(1, values.len()) - 1;
     values.swap_remove(index)

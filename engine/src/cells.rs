@@ -167,7 +167,7 @@ impl Cells {
             for list in 0..cell.cell.lists.len() {
                 cell.clear(list);
             }
-            if cell.cell.marked || !cell.cell.memo.is_empty() {
+            if cell.cell.marked || cell.cell.memo_changed || !cell.cell.memo.is_empty() {
                 cell.deleted.push(entry_key(cell.prefix, MEMO, key, None));
             }
         }
@@ -237,8 +237,11 @@ impl Cells {
         let start = occurrence.start;
         let list = &mut self.entry(&key, start).cell.lists[usize::from(list)];
         let at = list.kept.partition_point(|other| other.number < number);
+        let starts = |at: Option<usize>| at.and_then(|at| list.kept.get(at)).map(|kept| kept.occurrence.start);
+        let in_order = starts(at.checked_sub(1)).is_none_or(|before| before <= start)
+            && starts(Some(at)).is_none_or(|behind| start <= behind);
         list.kept.insert(at, Kept { occurrence, number, persisted: true });
-        list.unordered = true;
+        list.unordered |= !in_order;
         self.watch(&key, start);
         Ok(Some(key))
     }

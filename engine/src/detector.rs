@@ -246,7 +246,8 @@ impl Detector {
         let Some(value) = record.value else {
             let kind = cloud_event.as_ref().and_then(|ce| ce.kind);
             let type_id = self.retracted(source, kind)?;
-            return self.retraction(batch, record, source, type_id, now_ms).map(Some);
+            let time = cloud_event.and_then(|ce| ce.time_ms).unwrap_or(record.timestamp);
+            return self.retraction(batch, record, (source, type_id), time, now_ms).map(Some);
         };
         let value = batch.bytes(value);
         let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
@@ -302,13 +303,12 @@ impl Detector {
         &self,
         batch: &Batch,
         record: &Record,
-        source: usize,
-        type_id: usize,
+        (source, type_id): (usize, usize),
+        time: i64,
         now_ms: i64,
     ) -> Result<Event, Refusal> {
         let key = record.key.map(|span| batch.bytes(span)).filter(|key| !key.is_empty());
         let key = key.ok_or_else(|| (Reason::NullValue, "the record has neither value nor key".to_owned()))?;
-        let time = record.timestamp;
         if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
             return Err((Reason::BadTime, too_far(time, now_ms)));
         }

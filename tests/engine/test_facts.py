@@ -41,10 +41,17 @@ class Task:
     def begin(self) -> Engine:
         return Engine(json.dumps(self.plan), TASK, PARTITION, {"Seen": ("out", b"", 1)})
 
-    def send(self, topic: str, t: int, key: str | None, value: Mapping[str, Any] | None) -> None:
+    def send(
+        self,
+        topic: str,
+        t: int,
+        key: str | None,
+        value: Mapping[str, Any] | None,
+        headers: list[tuple[str, bytes]] | None = None,
+    ) -> None:
         offset = self.sent[topic] = self.sent.get(topic, -1) + 1
         body = None if value is None else json.dumps(value).encode()
-        record = (offset, t, None if key is None else key.encode(), body, None)
+        record = (offset, t, None if key is None else key.encode(), body, headers)
         self.engine.feed(Batch.build(topic, PARTITION, [record]), NOW)
 
     def fault(self, t: int, machine: str, level: int | None) -> None:
@@ -220,3 +227,16 @@ def test_a_record_without_a_value_needs_a_key() -> None:
     faults, resets = sorted(task.letters, key=lambda letter: b"resets" in letter)
     assert b"neither value nor key" in faults
     assert b"no value" in resets
+
+
+def test_a_fact_is_set_and_taken_out_when_the_cloud_event_says() -> None:
+    def at(second: int) -> list[tuple[str, bytes]]:
+        time = f"1970-01-01T00:00:0{second}Z".encode()
+        return [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"s"), ("ce_time", time)]
+
+    task = Task(SEE)
+    task.send("faults", 5_000, "a", {"machine": "a", "level": 1}, at(1))
+    task.send("faults", 6_000, "a", None, at(2))
+    task.reset(1_500, "x")
+    task.reset(3_000, "x")
+    assert task.until(9_000) == [("a", 1_500)]

@@ -42,11 +42,13 @@ def deviation(values: Sequence[Value]) -> float:
 def percentile(values: Sequence[Value], percentage: float) -> Value:
     """By nearest rank: the ⌈p × n / 100⌉-th smallest value, so always one of them; for p = 0 the smallest.
 
+    What is not a number stands behind all numbers.
+
     >>> [percentile([15, 20, 35, 40, 50], p) for p in (5, 30, 40, 50, 100)]
     [15, 20, 20, 35, 50]
     """
     rank = math.ceil(percentage * len(values) / 100)
-    return sorted(values)[max(rank, 1) - 1]
+    return sorted(values, key=lambda value: (value != value, value))[max(rank, 1) - 1]  # noqa: PLR0124
 
 
 OF_NOTHING: dict[str, Callable[[Sequence[Value]], Value]] = {

@@ -32,7 +32,9 @@ impl Shape {
     /// Whether a tick is counted from an occurrence.
     pub fn is_tick_of(&self, tick: &Occurrence, initiator: &Occurrence, topics: &Topics) -> bool {
         let label = |event: &Event| timer_label(&self.fingerprint, &initiator.items, event.time, topics);
-        tick.items.first().is_some_and(|item| item.event.bytes(item.event.own_id) == label(&item.event))
+        // A label is a hash: most clocks do not even strike then.
+        self.strikes(initiator, tick.time)
+            && tick.items.first().is_some_and(|item| item.event.bytes(item.event.own_id) == label(&item.event))
     }
 
     /// `E + d`: an occurrence of E whose time has come, as that point in time.
