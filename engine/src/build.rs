@@ -199,7 +199,8 @@ pub struct Builder<'a> {
 
 impl Builder<'_> {
     pub fn build(&self) -> Result<Graph, String> {
-        let variants = self.variants()?;
+        let recursive = self.recursive();
+        let variants = self.by_position(self.variants()?, &recursive);
         let ids: BTreeMap<Variant, usize> = variants.iter().copied().zip(0..).collect();
         let mut graph = Graph::default();
         graph.readers = vec![Vec::new(); variants.len()];
@@ -207,7 +208,11 @@ impl Builder<'_> {
         graph.rounds.memory = WorkingMemory::new(self.types);
         let leaves = self.leaves(&mut graph)?;
         for (id, variant) in variants.iter().enumerate() {
-            graph.nodes.push(self.node(*variant)?);
+            let mut node = self.node(*variant)?;
+            if let (Node::Operator(node), true) = (&mut node, recursive[variant.0]) {
+                node.recur();
+            }
+            graph.nodes.push(node);
             self.connect_stream(id, variant.0, &mut graph);
             for (port, input) in self.plan.inputs(variant.0).into_iter().enumerate() {
                 let reader = (id, port as u8);

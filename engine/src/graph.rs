@@ -172,12 +172,28 @@ impl Graph {
         while self.act(time, out) {
             self.drain(time, out);
         }
+        self.settle(time, out);
+        self.settle_rounds(time);
+    }
+
+    /// The position is over: lets the nodes take in what they keep for later ones.
+    fn settle(&mut self, time: i64, out: &Outbox) {
         for id in self.touched.drain(..) {
-            if let Node::Pattern(node) = &mut self.nodes[id] {
-                node.settle();
+            match &mut self.nodes[id] {
+                Node::Pattern(node) => node.settle(),
+                Node::Operator(node) => node.settle(&mut Moment {
+                    seq: self.seq,
+                    time,
+                    round: self.rounds.round,
+                    place: self.rounds.place(),
+                    node: id,
+                    timers: &mut self.timers,
+                    topics: out.topics,
+                    found: &mut self.found,
+                }),
+                _ => {}
             }
         }
-        self.settle_rounds(time);
     }
 
     /// Lets everything that occurs flow through the nodes.
@@ -197,7 +213,11 @@ impl Graph {
             };
             match &mut self.nodes[id] {
                 Node::Timer(_) | Node::Change(_) => {}
-                Node::Operator(node) => node.handle(&mut arrived, &mut moment),
+                Node::Operator(node) => {
+                    if node.handle(&mut arrived, &mut moment) {
+                        self.touched.push(id);
+                    }
+                }
                 Node::Pattern(node) => {
                     if node.handle(&mut arrived, &mut moment) {
                         self.touched.push(id);

@@ -7,6 +7,7 @@ mod avro;
 mod batch;
 mod binding;
 mod build;
+mod build_cycles;
 mod build_ranks;
 mod build_rules;
 mod cells;

@@ -102,8 +102,8 @@ def soak(asked: Asked) -> Result:
 def results(asked: Asked) -> Iterator[Result]:
     """Yield what comes out, some seeds at a time, in their order."""
     if asked.seeds is not None or asked.jobs == 1:
-        last = None if asked.seeds is None else asked.first + asked.seeds
-        yield from (run([seed], asked.families) for seed in count(asked.first) if last is None or seed < last)
+        seeds = count(asked.first) if asked.seeds is None else range(asked.first, asked.first + asked.seeds)
+        yield from (run([seed], asked.families) for seed in seeds)
         return
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
         running = []

@@ -9,7 +9,7 @@ from .terms import Kind, Schema, Scope, Terms
 WINDOWS = (2, 5, 10, 40, 200)
 OPERATORS = (
     *("or", "and", "and", ";", ";", ";", "any", "any*"),
-    *("A", "A*", "P", "P*", "not", "+", "within", "point"),
+    *("A", "A*", "A*", "P", "P*", "not", "not", "+", "within", "point"),
 )
 CONTEXTS = ("unrestricted", "recent", "chronicle", "continuous", "cumulative")
 
@@ -47,7 +47,7 @@ class Expressions:
     def make(self) -> Made:
         """Return an expression with a context, bounded in time or said to be unbounded."""
         terms, random = self.terms, self.terms.random
-        self.tie = random.choice((0.0, 0.8, 1.0, 1.0))
+        self.tie = random.choice((0.0, 0.5, 0.8, 1.0))
         self.grouped = "Op" in self.types and terms.chance(0.2)
         context = self.context = random.choice(CONTEXTS)
         if terms.chance(0.15):

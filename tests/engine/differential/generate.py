@@ -204,7 +204,9 @@ class _Program:
         self._used[f"family {family}"] += 1
         phases = {event: EVENTS[event].phases for event in self._events if EVENTS[event].phases}
         given = Given(self._terms, types, self._keys, phases, {name: head}, self._timers, self._named)
-        made = MAKERS[family](given)
+        # Something that stands where an event stands, so that there is something simultaneous.
+        beside = not self._heads and family != "pattern" and self._terms.chance(0.3)
+        made = _beside(given) if beside else MAKERS[family](given)
         values = {attribute: self._given(kind, made) for attribute, kind in head.items()}
         if not again:
             # What nothing can give a value to is left out.
@@ -277,14 +279,22 @@ class Given:
     """The expressions that have a name; there may come more."""
 
 
+def _beside(given: Given) -> Made:
+    given.terms.used["definition of one event"] += 1
+    return Patterns(given.terms, given.types, given.keys).make(items=0)
+
+
 def _pattern(given: Given) -> Made:
     earlier = given.itself if given.terms.chance(0.5) else {}
     return Patterns(given.terms, given.types, given.keys, earlier, given.phases, given.timers).make()
 
 
 def _expression(given: Given) -> Made:
-    made = Expressions(given.terms, given.types, given.keys, given.phases, given.timers, given.named)
-    return made.make()
+    types = {**given.types, **(given.itself if given.terms.chance(0.2) else {})}
+    made = Expressions(given.terms, types, given.keys, given.phases, given.timers, given.named).make()
+    if any(f"{name} " in made.text or f"{name}(" in made.text for name in given.itself):
+        given.terms.used["recursion"] += 1
+    return made
 
 
 def _match(given: Given) -> Made:
@@ -345,22 +355,20 @@ def _event(random: Random, name: str, time: int, number: int) -> Input:
     return Input(name, time, values, f"e{number}")
 
 
+VALUES: Mapping[str, tuple[Value, ...]] = {
+    "boolean": (True, False),
+    "long": (-1, 0, 0, 1, 1, 2, 3),
+    "double": (-0.5, 0.0, 0.25, 1.0, 1.5),
+    "bytes": (b"", b"a", b"ab"),
+    LEVEL: LEVELS,
+    "string": ("", "a", "b", "ab"),
+}
+
+
 def _value(random: Random, name: str, kind: Kind) -> Value:
     if kind.optional and random.random() < 0.35:
         return None
-    match kind.name:
-        case "boolean":
-            return random.random() < 0.5
-        case "long" | "int":
-            return random.choice((-1, 0, 0, 1, 1, 2, 3))
-        case "double" | "float":
-            return random.choice((-0.5, 0.0, 0.25, 1.0, 1.5))
-        case "Level":
-            return random.choice(LEVELS)
-        case "bytes":
-            return random.choice((b"", b"a", b"ab"))
-        case _:
-            return random.choice(("a", "b") if name in {"k", "j"} else ("", "a", "b", "ab"))
+    return random.choice(("a", "b") if name in {"k", "j"} else VALUES.get(kind.wide, VALUES["string"]))
 
 
 HISTORIES = 4

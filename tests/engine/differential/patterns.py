@@ -35,11 +35,11 @@ class Patterns:
     unbounded: bool = False
     count: int = 0
 
-    def make(self) -> Made:
-        """Return a pattern with up to five items."""
+    def make(self, items: int | None = None) -> Made:
+        """Return a pattern with so many items, or with up to five."""
         random = self.terms.random
         parts = [self.constituent(random.choice([*self.types]), taken=True)]
-        for _ in range(random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))):
+        for _ in range(random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5)) if items is None else items):
             item = self.item()
             if item is not None:
                 parts.append(item)

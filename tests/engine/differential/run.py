@@ -251,6 +251,12 @@ def _occurrences(detected: Detected) -> Iterable[Occurrence]:
 def _told(view: View) -> str:
     assert isinstance(view, tuple)
     name, attributes, start, end, roles = view
-    values = ", ".join(f"{attribute} = {shown}" for attribute, (_, shown) in attributes)
+    values = ", ".join(f"{attribute} = {_shown(value)}" for attribute, value in attributes)
     players = "; ".join(f"{role}: {', '.join(f'{k}#{n}' for k, n in p)}" for role, p in roles)
     return f"{name}({values}) [{start}, {end}] of {players}"
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 (what `_plain` makes of a value)
+    if len(value) == 2 and isinstance(value[0], str):
+        return str(value[1])
+    return f"[{', '.join(map(_shown, value))}]"

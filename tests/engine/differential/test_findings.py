@@ -133,3 +133,20 @@ def test_what_one_constituent_makes_is_ordered_by_what_that_one_is_made_of() -> 
     define S from A and (R or R) context chronicle unbounded;
     """
     assert agree(rules, a(2), b(2), b(6), a(8))
+
+
+def test_what_an_expression_leads_to_itself_begins_only_later_ones() -> None:
+    """It comes when the position was handled already, and still stands in its place among simultaneous ones."""
+    rules = """
+    define R from any(2, A as r, B);
+    define S from aperiodic(A or R, B(k = $k), B) within 10 ms context cumulative;
+    define R from A as r ; S unbounded;
+    """
+    assert agree(rules, b(1), a(5), b(5), b(12))
+
+
+def test_an_operand_sees_what_the_whole_expression_leads_to_at_one_position() -> None:
+    rules = """
+    define R from aperiodic*(B, R, A) ; A as r within 200 ms context unrestricted;
+    """
+    assert agree(rules, b(87), a(89), a(89, n=1), a(89, n=2))

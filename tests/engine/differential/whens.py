@@ -34,6 +34,8 @@ SHAPES: Sequence[tuple[str, ...]] = (
     ("event", "fact"),
     ("event", "event"),
     ("event", "event", "fact"),
+    ("event", "not_fact"),
+    ("event", "not_fact"),
     ("event", "event", "not_fact"),
     ("event", "event", "not_event"),
     ("event", "fact", "not_event"),

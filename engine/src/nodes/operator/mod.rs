@@ -52,6 +52,10 @@ pub struct OperatorNode {
     waiting: Option<Cells>,
     /// What is signalled to one cell, by place.
     signalled: Vec<Vec<Occurrence>>,
+    /// Whether something may still arrive at a position that it has handled: its own occurrences lead to that. What
+    /// can only begin an occurrence waits then until the position is over.
+    recursive: bool,
+    incoming: Vec<(u8, Occurrence)>,
 }
 
 impl OperatorNode {
@@ -71,14 +75,58 @@ impl OperatorNode {
             open: BTreeSet::new(),
             waiting: waits.then(|| Cells::new(prefix(mark + WAITING), 1, None)),
             signalled: vec![Vec::new(); shape.operands()],
+            recursive: false,
+            incoming: Vec::new(),
             shape,
             context,
             disjoint,
         })
     }
 
-    /// Takes in everything that the operands signal at a position.
-    pub fn handle(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) {
+    /// It depends on what its own occurrences lead to.
+    pub fn recur(&mut self) {
+        self.recursive = true;
+    }
+
+    /// Takes in what arrived; true where it wants to be told when the position is over.
+    pub fn handle(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) -> bool {
+        if self.recursive {
+            self.hold_back(arrived);
+        }
+        self.take(arrived, moment);
+        !self.incoming.is_empty()
+    }
+
+    /// Keeps what can only begin an occurrence for the end of the position, and with it what may forbid that.
+    fn hold_back(&mut self, arrived: &mut Vec<(u8, Occurrence)>) {
+        let forbids = self.shape.kind == Kind::Not && self.context != Context::Unrestricted;
+        let mut now = Vec::with_capacity(arrived.len());
+        for (port, occurrence) in arrived.drain(..) {
+            let place = self.shape.place_of(port);
+            if self.shape.only_begins(place) {
+                self.incoming.push((port, occurrence));
+                continue;
+            }
+            if forbids && place == MIDDLE {
+                self.incoming.push((port, occurrence.clone()));
+            }
+            now.push((port, occurrence));
+        }
+        *arrived = now;
+    }
+
+    /// The position is over.
+    pub fn settle(&mut self, moment: &mut Moment) {
+        let mut incoming = std::mem::take(&mut self.incoming);
+        incoming.sort_by_cached_key(|(_, occurrence)| {
+            let places: Vec<(u64, i64)> = occurrence.items.iter().map(|item| item.event.place()).collect();
+            (occurrence.start_seq, places)
+        });
+        self.take(&mut incoming, moment);
+    }
+
+    /// Takes in what the operands signal at a position.
+    fn take(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) {
         arrived.sort_by_key(|(port, occurrence)| self.shape.turn(*port, occurrence));
         let arrived = arrived.drain(..).map(|(port, occurrence)| (self.shape.place_of(port), occurrence));
         let arrived: Vec<(usize, Occurrence)> = arrived.collect();

@@ -158,6 +158,16 @@ impl Shape {
         self.ports[usize::from(port)]
     }
 
+    /// Whether what is signalled in a place takes part in later occurrences only, or ends what began.
+    pub fn only_begins(&self, place: usize) -> bool {
+        match self.kind {
+            Kind::Seq | Kind::Not | Kind::Aperiodic { star: true } => place == LEFT,
+            Kind::Aperiodic { star: false } => place == LEFT || place == RIGHT,
+            Kind::Periodic { star, .. } => place == LEFT || place == SAMPLE || (!star && place == RIGHT),
+            Kind::Or | Kind::And | Kind::Any { .. } | Kind::Plus { .. } | Kind::Modified { .. } => false,
+        }
+    }
+
     /// What orders what is signalled: operand by operand, and the events of one as they occurred.
     pub fn turn(&self, port: u8, occurrence: &Occurrence) -> (u8, (u64, i64)) {
         let leaf = self.leaves[usize::from(port)];
