@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::aggregate::Function;
 use crate::avro::encode;
+use crate::census::Place;
 use crate::event::{Layout, Slot, SlotKind, NO_TYPE};
 use crate::expr::{self, Comparison, Expr};
 use crate::filters::Filters;
@@ -213,6 +214,8 @@ impl Builder<'_> {
                 node.recur();
             }
             graph.nodes.push(node);
+            graph.legend.nodes.push(Place::new(self.plan, variant.0, variant.1));
+            graph.legend.rules.extend(self.named(id, variant.0));
             self.connect_stream(id, variant.0, &mut graph);
             for (port, input) in self.plan.inputs(variant.0).into_iter().enumerate() {
                 let reader = (id, port as u8);
@@ -289,11 +292,22 @@ impl Builder<'_> {
             let leaf = graph.leaf_readers.len();
             leaves.insert(id, leaf);
             graph.leaf_readers.push(Vec::new());
-            for type_id in (0..self.plan.types.len()).filter(|id| self.is_one(*id, read)) {
-                graph.filters[type_id].add(leaf, filter.as_ref());
-            }
+            let types = (0..self.plan.types.len()).filter(|id| self.is_one(*id, read));
+            let types: Vec<usize> = types.collect();
+            types.iter().for_each(|type_id| graph.filters[*type_id].add(leaf, filter.as_ref()));
+            graph.legend.leaves.push(Place::new(self.plan, id, None));
+            graph.legend.types.push(types.into_iter().map(|id| id as u16).collect());
         }
         Ok(leaves)
+    }
+
+    /// The name of a definition or rule, and its roles.
+    fn named(&self, id: usize, planned: usize) -> Option<(usize, String, Vec<String>)> {
+        match &self.plan.nodes[planned] {
+            plan::Node::Define(define) => Some((id, define.rule.clone(), define.roles.clone())),
+            plan::Node::Rule(rule) => Some((id, rule.rule.clone(), rule.roles.clone())),
+            _ => None,
+        }
     }
 
     /// Lets a match that looks at every event of its types have them, whatever its steps ask for.

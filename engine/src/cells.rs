@@ -13,6 +13,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use crate::avro::Malformed;
+use crate::census::ENTRY;
 use crate::key::Key;
 use crate::occurrence::Occurrence;
 use crate::state::{self, Change, Codec, Entry};
@@ -62,7 +63,6 @@ pub struct Cells {
     next: u64,
     changed: Vec<Key>,
     deleted: Vec<Vec<u8>>,
-    expired: u64,
 }
 
 /// One cell, to be changed.
@@ -86,7 +86,6 @@ impl Cells {
             next: 0,
             changed: Vec::new(),
             deleted: Vec::new(),
-            expired: 0,
         }
     }
 
@@ -157,10 +156,6 @@ impl Cells {
         (oldest, found)
     }
 
-    pub fn count_expired(&mut self, count: usize) {
-        self.expired += count as u64;
-    }
-
     /// Forgets a cell.
     pub fn remove(&mut self, key: &Key) {
         if let Some(mut cell) = self.get_mut(key) {
@@ -178,8 +173,19 @@ impl Cells {
         self.cells.values().flat_map(|cell| &cell.lists).map(|list| list.kept.len()).sum()
     }
 
-    pub fn expired(&self) -> u64 {
-        self.expired
+    /// How many bindings there are cells of.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// About how many bytes its entries take.
+    pub fn bytes(&self) -> usize {
+        let events = |kept: &Kept| kept.occurrence.items.iter().map(|item| item.event.size()).sum::<usize>();
+        let of_cell = |(key, cell): (&Key, &Cell)| {
+            let kept = cell.lists.iter().flat_map(|list| &list.kept);
+            kept.map(|kept| ENTRY + key.len() + events(kept)).sum::<usize>()
+        };
+        self.cells.iter().map(of_cell).sum()
     }
 
     /// What changed since the last time, as entries to write and to delete.
@@ -272,6 +278,10 @@ impl Cell {
 }
 
 impl CellMut<'_> {
+    pub fn key(&self) -> &Key {
+        self.key
+    }
+
     pub fn list(&self, list: usize) -> &VecDeque<Kept> {
         self.cell.list(list)
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
 use crate::build::{self, Builder};
+use crate::census::Count;
 use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, NO_SOURCE};
 use crate::graph::{Destination, Graph, Outbox, Unencodable};
 use crate::identity::Topics;
@@ -15,6 +16,7 @@ use crate::order::{Pass, Refused, Source, Waiting};
 use crate::plan::{EventType, Origin, Plan};
 use crate::state::{self, Change, Codec, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
 use crate::value::Value;
+use crate::why::{Ending, Question};
 use crate::writers::{pick, Reading, SchemaRef, Writers};
 
 /// The longest key that a letter for a record that is too large still carries.
@@ -186,6 +188,7 @@ impl Detector {
                         self.counts.late += 1;
                         let message = format!("{} ms behind what was released", self.released - event.time);
                         self.reject(batch, record, (Reason::Late, message));
+                        self.graph.come_late(&event);
                     }
                 }
                 Ok(Some(event)) => {
@@ -194,6 +197,8 @@ impl Detector {
                     self.began = self.began.min(event.time);
                     if self.graph.wants(&event) {
                         self.waiting.push(event);
+                    } else {
+                        self.graph.pass_by(&event);
                     }
                 }
                 Ok(None) => self.counts.not_ours += 1,
@@ -551,6 +556,16 @@ impl Detector {
 
     pub fn stored(&self) -> usize {
         self.graph.stored()
+    }
+
+    /// What went through each node of the graph, and what it keeps.
+    pub fn census(&self) -> Vec<Count> {
+        self.graph.census()
+    }
+
+    /// The partial matches of a rule that came to nothing.
+    pub fn why_not(&self, question: &Question) -> Result<Vec<Ending>, String> {
+        self.graph.why_not(question, &self.types, &self.topics)
     }
 
     pub fn released(&self) -> i64 {

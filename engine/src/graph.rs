@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use crate::avro::Malformed;
+use crate::census::{Legend, Seen};
 use crate::event::{Event, Layout};
 use crate::filters::Filters;
 use crate::identity::Topics;
+use crate::journal::{Journal, Loss, Reason};
 use crate::nodes::change::ChangeNode;
 use crate::nodes::define::{DefineNode, Emitted};
 use crate::nodes::join::JoinNode;
@@ -49,6 +51,16 @@ pub struct Moment<'a> {
     pub topics: &'a Topics,
     /// What the node finds.
     pub found: &'a mut Vec<Occurrence>,
+    pub journal: &'a mut Journal,
+}
+
+impl Moment<'_> {
+    /// Notes that something came to nothing here.
+    #[inline]
+    pub fn lose(&mut self, reason: Reason, occurrence: &Occurrence) {
+        let time = self.time;
+        self.journal.losses.note(self.seq, || Loss::new(reason, time, occurrence.items.clone()));
+    }
 }
 
 /// Where the complex events of one type go, as the worker says.
@@ -87,6 +99,11 @@ pub struct Graph {
     touched: Vec<usize>,
     pub found: Vec<Occurrence>,
     pub rounds: Rounds,
+    /// For people: of each node, of each leaf how much passed it, and of each type.
+    pub journals: Vec<Journal>,
+    pub passed: Vec<u64>,
+    pub seen: Vec<Seen>,
+    pub legend: Legend,
 }
 
 /// What comes out of the graph.
@@ -101,6 +118,9 @@ impl Graph {
     /// Called once, when all nodes and edges are there.
     pub fn finish(&mut self) {
         self.inboxes = self.nodes.iter().map(|_| Vec::new()).collect();
+        self.journals = Journal::of_all(self.nodes.len());
+        self.passed = vec![0; self.leaf_readers.len()];
+        self.seen = self.filters.iter().map(|_| Seen::default()).collect();
     }
 
     /// Whether any leaf wants the event.
@@ -142,6 +162,7 @@ impl Graph {
                 timers: &mut self.timers,
                 topics: out.topics,
                 found: &mut self.found,
+                journal: &mut self.journals[id],
             };
             match &mut self.nodes[id] {
                 Node::Timer(node) => node.wake(&mut moment),
@@ -157,8 +178,10 @@ impl Graph {
 
     /// Gives an event to everyone who reads a leaf it passes.
     fn dispatch(&mut self, event: &Arc<Event>) {
-        let Graph { filters, leaf_readers, inboxes, agenda, .. } = self;
+        let Graph { filters, leaf_readers, inboxes, agenda, passed, seen, .. } = self;
+        seen[event.type_id as usize].note(event);
         filters[event.type_id as usize].visit(event, |leaf| {
+            passed[leaf] += 1;
             for &(reader, port) in &leaf_readers[leaf] {
                 put(inboxes, agenda, reader, port, Occurrence::of(event.clone()));
             }
@@ -180,7 +203,7 @@ impl Graph {
     fn settle(&mut self, time: i64, out: &Outbox) {
         for id in self.touched.drain(..) {
             match &mut self.nodes[id] {
-                Node::Pattern(node) => node.settle(),
+                Node::Pattern(node) => node.settle((self.seq, time), &mut self.journals[id]),
                 Node::Operator(node) => node.settle(&mut Moment {
                     seq: self.seq,
                     time,
@@ -190,6 +213,7 @@ impl Graph {
                     timers: &mut self.timers,
                     topics: out.topics,
                     found: &mut self.found,
+                    journal: &mut self.journals[id],
                 }),
                 _ => {}
             }
@@ -210,7 +234,10 @@ impl Graph {
                 timers: &mut self.timers,
                 topics: out.topics,
                 found: &mut self.found,
+                journal: &mut self.journals[id],
             };
+            moment.journal.arrived += arrived.len() as u64;
+            let emitted = out.emitted.records.len();
             match &mut self.nodes[id] {
                 Node::Timer(_) | Node::Change(_) => {}
                 Node::Operator(node) => {
@@ -225,9 +252,12 @@ impl Graph {
                 }
                 Node::Matching(node) => node.handle(&mut arrived, &mut moment),
                 Node::Join(node) => node.handle(&arrived, &mut moment),
-                Node::Define(node) => node.handle(&mut arrived, &moment, out, &mut derived),
+                Node::Define(node) => {
+                    node.handle(&mut arrived, &mut moment, out, &mut derived);
+                    moment.journal.found += (out.emitted.records.len() - emitted) as u64;
+                }
                 Node::Rule(node) => {
-                    node.handle(&mut arrived, &moment, out, &mut derived, &mut self.rounds.firings);
+                    node.handle(&mut arrived, &mut moment, out, &mut derived, &mut self.rounds.firings);
                 }
             }
             arrived.clear();
@@ -241,7 +271,8 @@ impl Graph {
 
     /// Gives what a node found to those who read it.
     pub fn pass_on(&mut self, id: usize) {
-        let Graph { readers, inboxes, agenda, found, .. } = self;
+        let Graph { readers, inboxes, agenda, found, journals, .. } = self;
+        journals[id].found += found.len() as u64;
         for occurrence in found.drain(..) {
             if let Some((&(last, port), others)) = readers[id].split_last() {
                 for &(reader, port) in others {
@@ -253,12 +284,12 @@ impl Graph {
     }
 
     pub fn expire(&mut self, watermark: i64, topics: &Topics) {
-        for node in &mut self.nodes {
+        for (node, journal) in self.nodes.iter_mut().zip(&mut self.journals) {
             match node {
                 Node::Timer(_) | Node::Change(_) | Node::Matching(_) => {}
-                Node::Operator(node) => node.expire(watermark, topics),
-                Node::Pattern(node) => node.expire(watermark),
-                Node::Join(node) => node.expire(watermark),
+                Node::Operator(node) => node.expire((self.seq, watermark), topics, journal),
+                Node::Pattern(node) => node.expire((self.seq, watermark), journal),
+                Node::Join(node) => node.expire((self.seq, watermark), journal),
                 Node::Define(node) => node.expire(watermark),
                 Node::Rule(node) => node.expire(watermark),
             }

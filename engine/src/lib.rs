@@ -11,12 +11,14 @@ mod build_cycles;
 mod build_ranks;
 mod build_rules;
 mod cells;
+mod census;
 mod detector;
 mod event;
 mod expr;
 mod filters;
 mod graph;
 mod identity;
+mod journal;
 mod json;
 mod key;
 mod letter;
@@ -27,11 +29,13 @@ mod partition;
 mod plan;
 mod python;
 mod relation;
+mod report;
 mod rounds;
 mod state;
 mod time;
 mod timers;
 mod value;
+mod why;
 mod writers;
 
 use pyo3::prelude::*;
@@ -41,6 +45,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::Batch>()?;
     module.add_class::<python::Engine>()?;
     module.add_class::<python::Commit>()?;
+    module.add_class::<report::NodeCounts>()?;
+    module.add_class::<report::Participant>()?;
+    module.add_class::<report::Ending>()?;
     module.add("PLAN_FORMAT", plan::FORMAT)?;
     Ok(())
 }

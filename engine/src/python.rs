@@ -12,7 +12,9 @@ use crate::detector::{Changes, Detector, Limits};
 use crate::graph::Destination;
 use crate::letter::Reason;
 use crate::plan::Plan;
+use crate::report::{Asked, Ending, NodeCounts};
 use crate::state::Entry;
+use crate::why::Question;
 use crate::writers::SchemaRef;
 
 fn refuse(message: impl ToString) -> PyErr {
@@ -293,6 +295,27 @@ impl Engine {
     #[getter]
     fn stored(&self) -> usize {
         self.0.stored()
+    }
+
+    /// How much went through each leaf and node since the task began, and what each keeps now.
+    fn census(&self) -> Vec<NodeCounts> {
+        self.0.census().into_iter().map(NodeCounts::from).collect()
+    }
+
+    /// The partial matches of a rule that are remembered to have come to nothing, those that came furthest first;
+    /// `key`: attribute → value of their constituents.
+    #[pyo3(signature = (rule, *, key=None, from_ms=i64::MIN, to_ms=i64::MAX, limit=20))]
+    fn why_not(
+        &self,
+        rule: &str,
+        key: Option<HashMap<String, Asked>>,
+        from_ms: i64,
+        to_ms: i64,
+        limit: usize,
+    ) -> PyResult<Vec<Ending>> {
+        let key = key.unwrap_or_default().into_iter().map(|(name, value)| (name, value.into())).collect();
+        let endings = self.0.why_not(&Question { rule, key, from: from_ms, to: to_ms }).map_err(refuse)?;
+        Ok(endings.into_iter().take(limit).map(Ending::from).collect())
     }
 
     #[getter]

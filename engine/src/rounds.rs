@@ -131,12 +131,15 @@ impl Graph {
 
     /// Notes for each join what a transition is to it, and keeps the old state if one of them asks for it later.
     fn gather(&mut self, transition: &Transition, time: i64, changes: &mut BTreeMap<usize, Vec<FactChange>>) {
-        let Graph { nodes, filters, leaf_readers, rounds, seq, .. } = self;
+        let Graph { nodes, filters, leaf_readers, rounds, seq, passed, seen, journals, .. } = self;
+        transition.after.iter().for_each(|state| seen[usize::from(transition.type_id)].note(state));
         let mut asked_for = false;
         for (state, began) in [(&transition.before, false), (&transition.after, true)] {
             let Some(state) = state else { continue };
             filters[usize::from(transition.type_id)].visit(state, |leaf| {
+                passed[leaf] += u64::from(began);
                 for &(reader, port) in &leaf_readers[leaf] {
+                    journals[reader].arrived += u64::from(began);
                     changes.entry(reader).or_default().push(FactChange { port, began, state: state.clone() });
                     let asks =
                         matches!(&nodes[reader], Node::Join(join) if join.asks_for_ended(port).is_some());
@@ -161,6 +164,7 @@ impl Graph {
             timers: &mut self.timers,
             topics: out.topics,
             found: &mut self.found,
+            journal: &mut self.journals[id],
         };
         work(&mut self.nodes[id], &mut moment);
         self.pass_on(id);

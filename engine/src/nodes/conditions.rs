@@ -71,13 +71,13 @@ pub struct Match {
 }
 
 /// A match on its way.
-struct Bound<'a> {
-    events: SmallVec<[Option<&'a Arc<Event>>; 6]>,
+pub(super) struct Bound<'a> {
+    pub(super) events: SmallVec<[Option<&'a Arc<Event>>; 6]>,
     chosen: SmallVec<[Option<&'a Candidate>; 6]>,
     /// The position of the first event.
-    first: u64,
+    pub(super) first: u64,
     /// The latest position at which a fact got its state.
-    since: Option<u64>,
+    pub(super) since: Option<u64>,
 }
 
 impl<'a> Env<'a> for Bound<'a> {
@@ -97,13 +97,7 @@ impl Conditions {
     /// kept from matching.
     pub fn complete(&self, port: usize, candidate: &Candidate, moment: &Moment, matches: &mut Vec<Match>) {
         let condition = &self.all[port];
-        let mut bound = Bound {
-            events: SmallVec::from_elem(None, self.slots),
-            chosen: SmallVec::from_elem(None, self.all.len()),
-            first: u64::MAX,
-            since: None,
-        };
-        self.bind(port, candidate, &mut bound);
+        let mut bound = self.bound(port, candidate);
         if condition.route.tests.iter().all(|test| test.holds(&bound)) {
             self.extend(&condition.route.steps, &mut bound, &mut |bound| {
                 let kept = (bound.events[condition.slot], bound.chosen[port]);
@@ -118,7 +112,19 @@ impl Conditions {
         }
     }
 
-    fn bind<'a>(&self, port: usize, candidate: &'a Candidate, bound: &mut Bound<'a>) {
+    /// A match that has but one candidate.
+    pub(super) fn bound<'a>(&self, port: usize, candidate: &'a Candidate) -> Bound<'a> {
+        let mut bound = Bound {
+            events: SmallVec::from_elem(None, self.slots),
+            chosen: SmallVec::from_elem(None, self.all.len()),
+            first: u64::MAX,
+            since: None,
+        };
+        self.bind(port, candidate, &mut bound);
+        bound
+    }
+
+    pub(super) fn bind<'a>(&self, port: usize, candidate: &'a Candidate, bound: &mut Bound<'a>) {
         let condition = &self.all[port];
         for (offset, event) in candidate.events.iter().enumerate() {
             bound.events[condition.slot + offset] = Some(event);
@@ -142,8 +148,7 @@ impl Conditions {
         let known = (bound.first, bound.since);
         for candidate in cell.range(condition.window(&step.probe, cell, bound)) {
             self.bind(step.condition, candidate, bound);
-            let visible = self.facts_only || bound.since.is_none_or(|since| since < bound.first);
-            if visible && step.tests.iter().all(|test| test.holds(bound)) {
+            if self.is_visible(bound) && step.tests.iter().all(|test| test.holds(bound)) {
                 self.extend(steps, bound, found);
             }
             (bound.first, bound.since) = known;
@@ -152,21 +157,29 @@ impl Conditions {
         bound.chosen[step.condition] = None;
     }
 
+    /// Whether the facts were as they are before the first event.
+    pub(super) fn is_visible(&self, bound: &Bound) -> bool {
+        self.facts_only || bound.since.is_none_or(|since| since < bound.first)
+    }
+
     /// Whether something is there that must not be.
     fn denied<'a>(&'a self, bound: &mut Bound<'a>, moment: &Moment) -> bool {
-        self.all.iter().filter(|condition| condition.negated).any(|condition| {
+        self.denying(bound, moment).is_some()
+    }
+
+    /// What is there that must not be.
+    pub(super) fn denying<'a>(&'a self, bound: &mut Bound<'a>, moment: &Moment) -> Option<&'a Arc<Event>> {
+        self.all.iter().filter(|condition| condition.negated).find_map(|condition| {
             let key = values(&condition.probe.others, bound);
-            let Some(cell) = key.and_then(|key| condition.pool.cell(condition.probe.index, &key)) else {
-                return false;
-            };
-            let there = cell.range(condition.window(&condition.probe, cell, bound)).any(|candidate| {
+            let cell = key.and_then(|key| condition.pool.cell(condition.probe.index, &key))?;
+            let there = cell.range(condition.window(&condition.probe, cell, bound)).find(|candidate| {
                 bound.events[condition.slot] = Some(candidate.event());
                 let counts =
                     condition.is_event() || self.facts_only || held(candidate, bound.first, moment.seq);
                 counts && condition.tests.iter().all(|test| test.holds(bound))
             });
             bound.events[condition.slot] = None;
-            there
+            there.map(|candidate| candidate.event())
         })
     }
 
@@ -234,7 +247,12 @@ impl Condition {
     }
 
     /// Where in a cell those lie that fit in time. Facts are in no order of time.
-    fn window(&self, probe: &Probe, cell: &VecDeque<Arc<Candidate>>, bound: &Bound) -> Range<usize> {
+    pub(super) fn window(
+        &self,
+        probe: &Probe,
+        cell: &VecDeque<Arc<Candidate>>,
+        bound: &Bound,
+    ) -> Range<usize> {
         let mut window = 0..cell.len();
         for given in probe.windows.iter().filter(|_| self.is_event()) {
             let Some(other) = bound.event(given.other) else { continue };
@@ -263,6 +281,6 @@ fn held(state: &Candidate, first: u64, last: u64) -> bool {
 }
 
 /// The values at some places, as a key; nothing where one of them can equal nothing.
-fn values(places: &[(usize, Slot)], bound: &Bound) -> Option<crate::key::Key> {
+pub(super) fn values(places: &[(usize, Slot)], bound: &Bound) -> Option<crate::key::Key> {
     key_of(places.iter().map(|(slot, at)| bound.event(*slot).map_or(Value::Null, |event| event.value(*at))))
 }

@@ -7,10 +7,12 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::avro::{encode, Malformed};
+use crate::census::ENTRY;
 use crate::event::{Event, Layout, Origin, Row, RowWriter, NO_SOURCE};
 use crate::expr::Expr;
 use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::{identity, Topics, DIGITS};
+use crate::journal::Reason;
 use crate::key::{key_of, Key};
 use crate::occurrence::{Item, Occurrence, Scope};
 use crate::partition::partition;
@@ -142,6 +144,13 @@ impl Limit {
         self.changed.push(key);
     }
 
+    /// How many times are kept, and about how many bytes they take.
+    pub fn kept(&self) -> (usize, usize) {
+        let times = |times: &VecDeque<i64>| times.len() * std::mem::size_of::<i64>();
+        let bytes = self.times.iter().map(|(key, of_key)| ENTRY + key.len() + times(of_key)).sum();
+        (self.times.values().map(VecDeque::len).sum(), bytes)
+    }
+
     pub fn expire(&mut self, watermark: i64) {
         let Some(per_ms) = self.rate.per_ms else { return };
         let changed = &mut self.changed;
@@ -178,7 +187,7 @@ impl DefineNode {
     pub fn handle(
         &mut self,
         arrived: &mut Vec<(u8, Occurrence)>,
-        moment: &Moment,
+        moment: &mut Moment,
         out: &mut Outbox,
         derived: &mut Vec<Arc<Event>>,
     ) {
@@ -186,11 +195,13 @@ impl DefineNode {
         for (ordinal, (_, occurrence)) in arrived.drain(..).enumerate() {
             let scope = Scope::of(&occurrence);
             if self.condition.as_ref().is_some_and(|condition| !condition.holds(&scope)) {
+                moment.lose(Reason::If, &occurrence);
                 continue;
             }
             let binding = self.limit.as_ref().and_then(|_| self.binding(&scope));
             if let (Some(limit), Some(key)) = (&mut self.limit, &binding) {
                 if !limit.admits(key, moment.time) {
+                    moment.lose(Reason::Rate, &occurrence);
                     continue;
                 }
             }
@@ -205,7 +216,10 @@ impl DefineNode {
                         derived.push(Arc::new(Event { offset: self.number(occurrence.seq), ..event }));
                     }
                 }
-                Err(message) => out.failed.push(Unencodable { message }),
+                Err(message) => {
+                    moment.lose(Reason::NoValue, &occurrence);
+                    out.failed.push(Unencodable { message });
+                }
             }
         }
     }

@@ -15,7 +15,8 @@ use super::pool::{state_id, Candidate, Id, Pool};
 use crate::avro::Malformed;
 use crate::event::Event;
 use crate::graph::Moment;
-use crate::occurrence::Occurrence;
+use crate::journal::{Journal, Loss, Reason};
+use crate::occurrence::{Item, Occurrence};
 use crate::state::{Change, Codec, Entry};
 
 /// A fact that began or ended to be as a condition asks.
@@ -85,7 +86,11 @@ impl JoinNode {
                     Arc::new(Candidate { id: (number as u64, 0, 0), events, until: None })
                 };
                 if !denied && !self.conditions.facts_only {
+                    let before = matches.len();
                     self.conditions.complete(port, &candidate, moment, &mut matches);
+                    if matches.len() == before {
+                        self.conditions.explain(port, &candidate, !self.keeps, moment);
+                    }
                 }
             }
         }
@@ -118,7 +123,11 @@ impl JoinNode {
                 if self.conditions.all[port].negated == denied {
                     let candidate = self.hold(port, &change.state, None);
                     if !denied && self.conditions.facts_only {
+                        let before = matches.len();
                         self.conditions.complete(port, &candidate, moment, &mut matches);
+                        if matches.len() == before {
+                            self.conditions.explain(port, &candidate, false, moment);
+                        }
                     }
                 }
             }
@@ -168,14 +177,20 @@ impl JoinNode {
     // --- state ------------------------------------------------------------------------------------------------------
 
     /// Forgets what no later event can reach.
-    pub fn expire(&mut self, watermark: i64) {
+    pub fn expire(&mut self, (seq, watermark): (u64, i64), journal: &mut Journal) {
         for condition in self.conditions.all.iter_mut().filter(|condition| condition.is_event()) {
             let Some(horizon) = condition.horizon_ms else { continue };
             let oldest = watermark.saturating_sub(horizon);
             let old =
                 |pool: &Pool| pool.first().filter(|first| first.event().time < oldest).map(|first| first.id);
             while let Some(id) = old(&condition.pool) {
-                condition.pool.remove(id);
+                let Some(old) = condition.pool.remove(id) else { continue };
+                journal.expired += 1;
+                if !condition.negated {
+                    let items = old.events.iter().zip(condition.slot as u16..);
+                    let items = || items.map(|(event, slot)| Item { slot, event: event.clone() }).collect();
+                    journal.losses.note(seq, || Loss::new(Reason::Expired, watermark, items()));
+                }
             }
         }
         let Some(reach) = self.reach_ms else { return };
@@ -222,6 +237,17 @@ impl JoinNode {
             }
             Some(_) => {}
         }
+    }
+
+    /// About how many bytes its entries take: those of its events. Facts belong to no node.
+    pub fn bytes(&self) -> usize {
+        let events = self.conditions.all.iter().filter(|condition| condition.is_event());
+        events.map(|condition| condition.pool.bytes()).sum()
+    }
+
+    /// The first slot of what comes by an input.
+    pub fn base(&self, port: u8) -> u16 {
+        self.conditions.all.get(usize::from(port)).map_or(0, |condition| condition.slot as u16)
     }
 
     pub fn stored(&self) -> usize {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::pattern_why::gone;
 use super::store::{Probe, Store};
 use crate::aggregate::Function;
 use crate::avro::Malformed;
@@ -13,8 +14,9 @@ use crate::cells::Cells;
 use crate::event::{Event, Slot};
 use crate::expr::{Env, Expr};
 use crate::graph::Moment;
+use crate::journal::{Journal, Loss, Reason};
 use crate::key::Key;
-use crate::occurrence::Occurrence;
+use crate::occurrence::{Item, Occurrence};
 use crate::plan::Select;
 use crate::state::{Change, Codec, Entry};
 use crate::timers::Timers;
@@ -112,9 +114,9 @@ impl Place {
 
 /// What is chosen so far, and the candidate at hand.
 #[derive(Clone)]
-struct Choice<'a> {
-    events: SmallVec<[&'a Arc<Event>; 6]>,
-    computed: Vec<Value<'a>>,
+pub(super) struct Choice<'a> {
+    pub(super) events: SmallVec<[&'a Arc<Event>; 6]>,
+    pub(super) computed: Vec<Value<'a>>,
     candidate: Once<Option<(usize, &'a Event)>>,
 }
 
@@ -135,6 +137,16 @@ impl<'a> Env<'a> for Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
+    pub(super) fn of(terminator: &'a Arc<Event>) -> Choice<'a> {
+        let events = SmallVec::from_iter([terminator]);
+        Choice { events, computed: Vec::new(), candidate: Once::new(None) }
+    }
+
+    /// Puts the candidate at hand away.
+    pub(super) fn put_away(&self) {
+        self.candidate.set(None);
+    }
+
     fn with_candidate(&self, slot: usize, event: &'a Event) -> &Self {
         self.candidate.set(Some((slot, event)));
         self
@@ -142,7 +154,7 @@ impl<'a> Choice<'a> {
 }
 
 impl Part {
-    fn probe<'a>(&self, choice: &Choice<'a>) -> Option<Probe<'a>> {
+    pub(super) fn probe<'a>(&self, choice: &Choice<'a>) -> Option<Probe<'a>> {
         let value = |(slot, at): &(usize, Slot)| choice.event(*slot).map_or(Value::Null, |e| e.value(*at));
         Probe::new(self.probe.iter().map(value))
     }
@@ -170,7 +182,7 @@ impl Part {
 }
 
 impl Constituent {
-    fn may_be(&self, candidate: &Event, anchor: &Event) -> bool {
+    pub(super) fn may_be(&self, candidate: &Event, anchor: &Event) -> bool {
         candidate.seq < anchor.seq && !self.too_old(candidate, anchor)
     }
 
@@ -212,7 +224,7 @@ impl PatternNode {
             if port >= first_aggregate {
                 self.aggregates[port - first_aggregate].part.keep(event);
             } else if port >= first_negation {
-                self.forbid(port - first_negation, event);
+                self.forbid(port - first_negation, event, moment);
                 self.negations[port - first_negation].part.keep(event);
             }
         }
@@ -229,7 +241,7 @@ impl PatternNode {
     }
 
     /// The position is over: what came can be selected from now on, and what was consumed cannot.
-    pub fn settle(&mut self) {
+    pub fn settle(&mut self, (seq, time): (u64, i64), journal: &mut Journal) {
         for (index, event) in std::mem::take(&mut self.incoming) {
             self.constituents[index].part.keep(&event);
         }
@@ -240,7 +252,14 @@ impl PatternNode {
             if let Some(pending) = &mut self.pending {
                 for key in pending.keys() {
                     if let Some(mut cell) = pending.get_mut(&key) {
-                        cell.retain(0, |waiting| !waiting.items.iter().any(|item| item.event.is(&event)));
+                        cell.retain(0, |waiting| {
+                            let keeps = !waiting.items.iter().any(|item| item.event.is(&event));
+                            if !keeps {
+                                let consumed = || Loss::new(Reason::Consumed, time, waiting.items.clone());
+                                journal.losses.note(seq, consumed);
+                            }
+                            keeps
+                        });
                     }
                 }
             }
@@ -250,11 +269,15 @@ impl PatternNode {
     fn detect(&mut self, terminator: &Arc<Event>, moment: &mut Moment) {
         let mut found = Vec::new();
         self.choices(terminator, &mut found);
+        if found.is_empty() && moment.journal.losses.listens(moment.seq) {
+            let loss = self.explain(terminator, &moment.journal.gone);
+            moment.journal.losses.note(moment.seq, || loss);
+        }
         for occurrence in found {
             match self.decided_at(&occurrence) {
                 Some(place) if place.due >= moment.time => self.wait(occurrence, place, moment),
                 _ => {
-                    self.consume(&occurrence);
+                    self.consume(&occurrence, moment);
                     moment.found.push(occurrence);
                 }
             }
@@ -262,9 +285,7 @@ impl PatternNode {
     }
 
     fn choices(&self, terminator: &Arc<Event>, found: &mut Vec<Occurrence>) {
-        let mut choice = Choice { events: SmallVec::new(), computed: Vec::new(), candidate: Once::new(None) };
-        choice.events.push(terminator);
-        self.choose(&mut choice, &mut |occurrence| found.push(occurrence));
+        self.choose(&mut Choice::of(terminator), &mut |occurrence| found.push(occurrence));
     }
 
     /// Where an occurrence is decided that must not be followed by something: when the last time is up.
@@ -291,7 +312,7 @@ impl PatternNode {
     }
 
     /// Something came that must not follow: what waits for it to stay away is over.
-    fn forbid(&mut self, negation: usize, event: &Arc<Event>) {
+    fn forbid(&mut self, negation: usize, event: &Arc<Event>, moment: &mut Moment) {
         let (Some(pending), negation) = (&mut self.pending, &self.negations[negation]) else { return };
         let Range::Ahead { within_ms, from } = negation.range else { return };
         for key in pending.keys() {
@@ -311,7 +332,13 @@ impl PatternNode {
                     let other = choice.event(*slot).map_or(Value::Null, |other| other.value(*at));
                     other.order(&event.value(*own)) == Some(std::cmp::Ordering::Equal)
                 });
-                !(tied && negation.part.fits(&choice, event))
+                let forbidden = tied && negation.part.fits(&choice, event);
+                if forbidden {
+                    let (items, time) = (&waiting.items, moment.time);
+                    let negated = || Loss::new(Reason::Negated, time, items.clone()).by(Some(event));
+                    moment.journal.losses.note(moment.seq, negated);
+                }
+                !forbidden
             });
         }
     }
@@ -328,15 +355,16 @@ impl PatternNode {
         pending.remove(&key);
         for mut occurrence in waited {
             (occurrence.seq, occurrence.time, occurrence.end) = (moment.seq, moment.time, moment.time);
-            self.consume(&occurrence);
+            self.consume(&occurrence, moment);
             moment.found.push(occurrence);
         }
-        self.settle();
+        self.settle((moment.seq, moment.time), moment.journal);
     }
 
-    fn consume(&mut self, occurrence: &Occurrence) {
+    fn consume(&mut self, occurrence: &Occurrence, moment: &mut Moment) {
         for slot in &self.consuming {
             self.consumed.push(occurrence.items[*slot].event.clone());
+            self.note_use(*slot, occurrence, moment);
         }
     }
 
@@ -354,7 +382,7 @@ impl PatternNode {
     }
 
     /// Computes what is ready once `chosen` is, and checks the bounds.
-    fn prepare<'a>(&'a self, chosen: usize, choice: &mut Choice<'a>) -> bool {
+    pub(super) fn prepare<'a>(&'a self, chosen: usize, choice: &mut Choice<'a>) -> bool {
         let bounds = self.bounds.iter().filter(|bound| bound.ready == chosen);
         for bound in bounds {
             let (event, anchor) = (choice.events[bound.slot], choice.events[bound.from]);
@@ -376,13 +404,27 @@ impl PatternNode {
         choice: &mut Choice<'a>,
         found: &mut dyn FnMut(Occurrence),
     ) {
+        for candidate in self.selected(constituent, choice) {
+            choice.events.push(candidate);
+            self.choose(choice, found);
+            choice.events.pop();
+        }
+    }
+
+    /// The candidates that are taken.
+    #[inline]
+    pub(super) fn selected<'a>(
+        &'a self,
+        constituent: &'a Constituent,
+        choice: &Choice<'a>,
+    ) -> SmallVec<[&'a Arc<Event>; 4]> {
         let anchor = choice.events[constituent.from];
-        let Some(key) = constituent.part.probe(choice) else { return };
+        let Some(key) = constituent.part.probe(choice) else { return SmallVec::new() };
         let candidates = constituent.part.store.events(key.bytes());
         let take = |choice: &Choice<'a>, candidate: &'a Arc<Event>| {
             constituent.may_be(candidate, anchor) && constituent.part.fits(choice, candidate)
         };
-        let taken: SmallVec<[&Arc<Event>; 4]> = match constituent.select {
+        let taken: SmallVec<[&'a Arc<Event>; 4]> = match constituent.select {
             Select::Each => candidates.filter(|candidate| take(choice, candidate)).collect(),
             Select::First => {
                 candidates.filter(|candidate| take(choice, candidate)).take(constituent.count).collect()
@@ -395,17 +437,13 @@ impl PatternNode {
                 last
             }
         };
-        choice.candidate.set(None);
-        for candidate in taken {
-            choice.events.push(candidate);
-            self.choose(choice, found);
-            choice.events.pop();
-        }
+        choice.put_away();
+        taken
     }
 
     fn finish<'a>(&'a self, choice: &mut Choice<'a>, found: &mut dyn FnMut(Occurrence)) {
-        let forbidden = self.negations.iter().any(|negation| negation.found(choice));
-        choice.candidate.set(None);
+        let forbidden = self.negations.iter().any(|negation| negation.found(choice).is_some());
+        choice.put_away();
         if forbidden || self.condition.as_ref().is_some_and(|condition| !condition.holds(choice)) {
             return;
         }
@@ -425,8 +463,20 @@ impl PatternNode {
         constituents.chain(negations).chain(aggregates)
     }
 
-    pub fn expire(&mut self, watermark: i64) {
-        self.parts().for_each(|part| part.store.expire(watermark));
+    pub fn expire(&mut self, (seq, watermark): (u64, i64), journal: &mut Journal) {
+        let asked = self.constituents.len();
+        for part in self.parts() {
+            let Part { store, slot, own_slots, .. } = part;
+            store.expire(watermark, &mut |event| {
+                journal.expired += 1;
+                if *slot <= asked {
+                    let item = Item { slot: *slot as u16, event };
+                    journal.gone.note(seq, || gone(Reason::Expired, own_slots, item.clone(), None));
+                    let items = || SmallVec::from_iter([item]);
+                    journal.losses.note(seq, || Loss::new(Reason::Expired, watermark, items()));
+                }
+            });
+        }
     }
 
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
@@ -465,18 +515,27 @@ impl PatternNode {
         Ok(false)
     }
 
-    pub fn stored(&self) -> usize {
+    fn stores(&self) -> impl Iterator<Item = &Store> {
         let parts = self.constituents.iter().map(|constituent| &constituent.part);
         let parts = parts.chain(self.negations.iter().map(|negation| &negation.part));
         let parts = parts.chain(self.aggregates.iter().map(|aggregate| &aggregate.part));
-        parts.map(|part| part.store.len()).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::stored)
+        parts.map(|part| &part.store)
+    }
+
+    pub fn stored(&self) -> usize {
+        self.stores().map(Store::len).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::stored)
+    }
+
+    /// About how many bytes its entries take.
+    pub fn bytes(&self) -> usize {
+        self.stores().map(Store::bytes).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::bytes)
     }
 }
 
 impl Negation {
-    /// Whether something occurred that must not have.
-    fn found<'a>(&'a self, choice: &Choice<'a>) -> bool {
-        let Some(key) = self.part.probe(choice) else { return false };
+    /// Something that occurred and must not have.
+    pub(super) fn found<'a>(&'a self, choice: &Choice<'a>) -> Option<&'a Arc<Event>> {
+        let key = self.part.probe(choice)?;
         let within = |event: &Event| match self.range {
             Range::Between { first, last } => {
                 let (first, last) = (choice.events[first], choice.events[last]);
@@ -493,7 +552,7 @@ impl Negation {
             }
         };
         let mut events = self.part.store.events(key.bytes()).rev();
-        events.any(|event| within(event) && self.part.fits(choice, event))
+        events.find(|event| within(event) && self.part.fits(choice, event))
     }
 }
 

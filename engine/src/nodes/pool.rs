@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::fact::Until;
 use crate::avro::cursor::Cursor;
 use crate::avro::{encode, Malformed};
+use crate::census::ENTRY;
 use crate::event::{Event, Slot};
 use crate::key::{key_of, Key};
 use crate::state::{self, Change, Codec, Entry};
@@ -159,6 +160,12 @@ impl Pool {
 
     pub fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// About how many bytes its entries take.
+    pub fn bytes(&self) -> usize {
+        let events = self.all.values().flat_map(|candidate| &candidate.events);
+        self.len() * ENTRY + events.map(|event| event.size()).sum::<usize>()
     }
 
     // --- state of events --------------------------------------------------------------------------------------------

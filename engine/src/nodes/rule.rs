@@ -13,6 +13,7 @@ use crate::event::{Event, Origin};
 use crate::expr::Expr;
 use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::identity;
+use crate::journal::Reason;
 use crate::key::key_of;
 use crate::occurrence::{Occurrence, Scope};
 use crate::state::{Change, Codec, Entry};
@@ -97,17 +98,19 @@ impl RuleNode {
     pub fn handle(
         &mut self,
         arrived: &mut Vec<(u8, Occurrence)>,
-        moment: &Moment,
+        moment: &mut Moment,
         out: &mut Outbox,
         derived: &mut Vec<Arc<Event>>,
         firings: &mut Vec<Firing>,
     ) {
         arrange(arrived, &self.places);
         for (index, (_, occurrence)) in arrived.drain(..).enumerate() {
-            if !self.passes(&occurrence, moment.time) {
+            if let Err(reason) = self.passes(&occurrence, moment.time) {
+                moment.lose(reason, &occurrence);
                 continue;
             }
             self.fired += 1;
+            moment.journal.found += 1;
             if !self.immediate {
                 self.passed_over += self.actions.len() as u64;
                 continue;
@@ -130,25 +133,29 @@ impl RuleNode {
     }
 
     /// Whether an occurrence fulfils the condition, and is not one too many.
-    fn passes(&mut self, occurrence: &Occurrence, time: i64) -> bool {
+    fn passes(&mut self, occurrence: &Occurrence, time: i64) -> Result<(), Reason> {
         let scope = Scope::of(occurrence);
-        if !self.active || self.condition.as_ref().is_some_and(|condition| !condition.holds(&scope)) {
-            return false;
+        if !self.active {
+            return Err(Reason::Inactive);
         }
-        let Some(limit) = &mut self.limit else { return true };
+        if self.condition.as_ref().is_some_and(|condition| !condition.holds(&scope)) {
+            return Err(Reason::If);
+        }
+        let Some(limit) = &mut self.limit else { return Ok(()) };
         let equalities = self.bindings.iter().filter(|binding| binding.equality);
-        let Some(key) = key_of(equalities.map(|binding| binding.value.eval(&scope))) else { return true };
-        limit.admits(&key, time) && {
-            limit.note(key, time);
-            true
+        let Some(key) = key_of(equalities.map(|binding| binding.value.eval(&scope))) else { return Ok(()) };
+        if !limit.admits(&key, time) {
+            return Err(Reason::Rate);
         }
+        limit.note(key, time);
+        Ok(())
     }
 
     fn publish(
         &mut self,
         occurrence: &Occurrence,
         (round, ordinal): (i32, u64),
-        moment: &Moment,
+        moment: &mut Moment,
         out: &mut Outbox,
         derived: &mut Vec<Arc<Event>>,
     ) {
@@ -177,7 +184,10 @@ impl RuleNode {
                         derived.push(Arc::new(Event { partition: round + 1, offset, ..event }));
                     }
                 }
-                Err(message) => out.failed.push(Unencodable { message }),
+                Err(message) => {
+                    moment.lose(Reason::NoValue, occurrence);
+                    out.failed.push(Unencodable { message });
+                }
             }
         }
     }

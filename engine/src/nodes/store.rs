@@ -9,6 +9,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use crate::avro::Malformed;
+use crate::census::ENTRY;
 use crate::event::Event;
 use crate::key::{self, Key};
 use crate::state::{self, Change, Codec, Entry};
@@ -95,6 +96,19 @@ impl Store {
         self.cells.values().map(|cell| cell.events.len()).sum()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// About how many bytes its entries take.
+    pub fn bytes(&self) -> usize {
+        let of_cell = |(key, cell): (&Key, &Cell)| {
+            let events = cell.events.iter();
+            events.map(|stored| ENTRY + key.len() + stored.event.size()).sum::<usize>()
+        };
+        self.cells.iter().map(of_cell).sum()
+    }
+
     fn span(&self, time: i64) -> i64 {
         let horizon = self.horizon_ms.unwrap_or_default();
         time.saturating_add(horizon).div_euclid(horizon / SPANS + 1)
@@ -159,23 +173,26 @@ impl Store {
     }
 
     /// Forgets what no later event can reach: everything older than the horizon before `watermark`.
-    pub fn expire(&mut self, watermark: i64) {
+    pub fn expire(&mut self, watermark: i64, gone: &mut impl FnMut(Arc<Event>)) {
         let Some(horizon) = self.horizon_ms else { return };
         let oldest_needed = watermark.saturating_sub(horizon);
         let now = self.span(oldest_needed);
         while self.expiry.first_key_value().is_some_and(|(span, _)| *span < now) {
             let (_, keys) = self.expiry.pop_first().expect("a first span was seen");
             for key in keys {
-                self.expire_key(key, oldest_needed);
+                self.expire_key(key, oldest_needed, gone);
             }
         }
     }
 
-    fn expire_key(&mut self, key: Key, oldest_needed: i64) {
+    fn expire_key(&mut self, key: Key, oldest_needed: i64, gone: &mut impl FnMut(Arc<Event>)) {
         let Some(cell) = self.cells.get_mut(&key) else { return };
         let expired = cell.events.iter().take_while(|stored| stored.event.time < oldest_needed).count();
-        for stored in cell.events.drain(..expired).filter(|stored| stored.persisted) {
-            self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last));
+        for stored in cell.events.drain(..expired) {
+            if stored.persisted {
+                self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last));
+            }
+            gone(stored.event);
         }
         match cell.events.first().map(|stored| stored.event.time) {
             Some(time) => self.watch(key, time),

@@ -4,6 +4,7 @@ use super::machine::Machine;
 use super::program::{Number, Op};
 use super::run::{End, Kind, Out, Place, Run, Start, Wants};
 use super::taken::{self, Taken};
+use crate::journal::Reason;
 
 const LEFT: u64 = 0;
 const RIGHT: u64 = 1;
@@ -69,7 +70,7 @@ impl Machine<'_> {
     ) {
         let expires = self.expiry(number, &start.taken);
         if expires < self.now.time {
-            return;
+            return self.note_late(&start.taken);
         }
         let (run, of_right) = self.start(right, start);
         children.extend(run.map(|run| run.at(RIGHT).expires_at(expires)));
@@ -79,6 +80,9 @@ impl Machine<'_> {
 
     /// Buries a run that ended, or that nobody waits for any more.
     fn end(&mut self, run: &mut Run, end: Option<End>) {
+        if end.is_none() && self.now.is_over(run.expires) {
+            self.note_expired(run);
+        }
         let end = end.or_else(|| self.now.is_over(run.expires).then_some(End::Through));
         if end.is_some() {
             run.over = end;
@@ -356,6 +360,11 @@ impl Machine<'_> {
         let end = out.end.or_else(|| self.now.is_over(child.expires).then_some(End::Through));
         if end.is_some() {
             self.ended = true;
+            child.over = end;
+            self.note_end(child);
+            if out.end.is_none() {
+                self.note_expired(child);
+            }
             self.bury_all(&mut child.children);
             (child.kind, child.over, child.changed) = (Kind::Ended, end, true);
             (child.expires, child.wants) = (i64::MAX, Wants::NOTHING);
@@ -439,7 +448,7 @@ impl Machine<'_> {
             Some(closing) if count >= low => {
                 Some(Out::through(self.links.join(taken, closing, base, false)))
             }
-            Some(_) => Some(Out::failed()),
+            Some(closing) => Some(self.fail(Reason::Violated, Some(closing))),
             None => closing.end.map(|_| Out::failed()),
         }
     }

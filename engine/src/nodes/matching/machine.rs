@@ -10,6 +10,7 @@ use super::program::{Number, Op, Program};
 use super::run::{Arrived, End, Kind, Now, Out, Run, Start};
 use super::taken::{self, Links, Taken, View};
 use crate::event::Event;
+use crate::journal::{Journal, Reason};
 use crate::plan::Take;
 use crate::value::Value;
 
@@ -26,6 +27,9 @@ pub struct Machine<'a> {
     pub fingerprint: &'a [u8; 8],
     /// Whether something has ended.
     pub ended: bool,
+    /// What failed last, for those whose end that is.
+    pub failure: Option<(Reason, Option<Arc<Event>>)>,
+    pub journal: &'a mut Journal,
 }
 
 impl Machine<'_> {
@@ -42,6 +46,7 @@ impl Machine<'_> {
     /// Notes that a run is no more, with all below it.
     pub fn bury(&mut self, run: &mut Run) {
         self.ended = true;
+        self.note_end(run);
         if std::mem::take(&mut run.stored) {
             self.gone.push(run.id);
         }
@@ -189,12 +194,13 @@ impl Machine<'_> {
                 if out.matches.is_empty() {
                     Out::default()
                 } else {
-                    Out::failed()
+                    self.fail(Reason::Negated, out.matches.first())
                 }
             }
             (Kind::AtMost { seen }, Op::AtMost { count, .. }) => {
                 let room = usize::try_from(count.saturating_sub(*seen)).unwrap_or(usize::MAX);
                 if out.matches.len() > room {
+                    self.note_cut(Reason::TooMany, &out.matches[room]);
                     out.matches.truncate(room);
                     out.end = Some(End::Failed);
                 }
@@ -208,6 +214,7 @@ impl Machine<'_> {
                     condition.holds(&View { own: None, taken, parameters, previous: None })
                 };
                 if let Some(wrong) = out.matches.iter().position(|taken| !holds(taken)) {
+                    self.note_cut(Reason::While, &out.matches[wrong]);
                     out.matches.truncate(wrong);
                     out.end = Some(End::Failed);
                 }
@@ -215,6 +222,8 @@ impl Machine<'_> {
             }
             (Kind::Within { deadline: Some(deadline) }, _) => {
                 if out.end.is_none() && self.now.is_over(*deadline) {
+                    self.journal.expired += 1;
+                    self.fail(Reason::Expired, None);
                     out.end = Some(End::Failed);
                 }
                 out
@@ -222,12 +231,14 @@ impl Machine<'_> {
             (Kind::Within { deadline: None }, Op::Within { within_ms, since: Some(slot), .. }) => {
                 let now = self.now.time;
                 let last = |taken: &Taken| Some(taken::first_time(taken, *slot)?.saturating_add(*within_ms));
-                out.matches.retain(|taken| last(taken).is_none_or(|last| now <= last));
+                let in_time = |taken: &Taken| last(taken).is_none_or(|last| now <= last);
+                out.matches.iter().filter(|taken| !in_time(taken)).for_each(|taken| self.note_late(taken));
+                out.matches.retain(in_time);
                 out
             }
             (Kind::Absent { due, taken }, _) => {
                 if !out.matches.is_empty() {
-                    Out::failed()
+                    self.fail(Reason::Negated, out.matches.first())
                 } else if self.now.is_over(*due) {
                     Out::through(taken.clone())
                 } else {
@@ -279,7 +290,7 @@ impl Machine<'_> {
                 Some(arrived) if self.fits(arrived, run.part, *slot, start) => {
                     Out::through(self.links.push(&start.taken, *slot, &arrived.event))
                 }
-                Some(_) => Out::failed(),
+                Some(arrived) => self.fail_by(Reason::Violated, &arrived.event),
             },
         }
     }

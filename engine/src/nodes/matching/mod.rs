@@ -7,6 +7,7 @@ mod program;
 mod run;
 mod taken;
 mod valuations;
+mod why;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::binding;
 use crate::build::{parse_fingerprint, phase_field, Builder, Way};
 use crate::event::{Event, Slot};
 use crate::graph::Moment;
+use crate::journal::{Journal, Reason};
 use crate::key::Key;
 use crate::occurrence::{Item, Occurrence};
 use crate::plan::Origin::Defined;
@@ -170,6 +172,8 @@ impl MatchingNode {
             gone: &mut gone,
             fingerprint: &self.fingerprint,
             ended: false,
+            failure: None,
+            journal: &mut Journal::default(),
         };
         // What comes true here, before any event, is no occurrence.
         let (root, _) = machine.start(self.program.root, Start::behind(None));
@@ -336,9 +340,12 @@ impl MatchingNode {
                 gone: &mut gone,
                 fingerprint: &self.fingerprint,
                 ended: false,
+                failure: None,
+                journal: &mut *moment.journal,
             };
             let out = machine.advance(&mut root);
             if out.end.is_some() {
+                root.over = out.end;
                 machine.bury(&mut root);
             }
             ended = machine.ended;
@@ -356,7 +363,13 @@ impl MatchingNode {
             }
             own.sort_by_cached_key(|one| completion(&one.occurrence));
             let before = state.threshold;
-            own.retain(|one| self.passing.passes(&one.occurrence, &mut state.threshold));
+            own.retain(|one| {
+                let passes = self.passing.passes(&one.occurrence, &mut state.threshold);
+                if !passes {
+                    moment.lose(Reason::Overlap, &one.occurrence);
+                }
+                passes
+            });
             found.append(&mut own);
             state.changed |= state.threshold != before;
         }
@@ -443,6 +456,11 @@ impl MatchingNode {
             began.then_with(|| one.order.cmp(&other.order))
         });
         moment.found.extend(found.into_iter().map(|one| one.occurrence));
+    }
+
+    /// The slot of what comes by an input.
+    pub fn base(&self, port: u8) -> u16 {
+        self.inputs.get(usize::from(port)).copied().unwrap_or_default()
     }
 
     pub fn stored(&self) -> usize {

@@ -6,6 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashSet;
+
 use crate::event::Event;
 use crate::expr::Env;
 use crate::occurrence::Item;
@@ -158,6 +160,25 @@ pub fn backwards<'a>(
         at = &link.before;
     }
     true
+}
+
+/// The links of a list that are not among those seen, each with its event, if it has one.
+pub fn new_links<'a>(taken: &'a Taken, seen: &mut FxHashSet<u64>, each: &mut dyn FnMut(Option<&'a Event>)) {
+    let mut open: Vec<&'a Arc<Link>> = taken.iter().collect();
+    while let Some(link) = open.pop() {
+        if !seen.insert(link.id) {
+            continue;
+        }
+        open.extend(&link.before);
+        match &link.what {
+            What::Event { event, .. } => each(Some(event)),
+            What::Join { part, base } => {
+                each(None);
+                open.extend(part.iter().chain(base));
+            }
+            What::Gone => {}
+        }
+    }
 }
 
 /// The event that was taken last, and its slot.

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::shape::{Kind, Part, Parts, Shape, LEFT, MIDDLE, RIGHT, SAMPLE};
 use crate::cells::CellMut;
 use crate::identity::Topics;
+use crate::journal::{Journal, Reason};
 use crate::occurrence::Occurrence;
 use crate::plan::Context;
 
@@ -24,6 +25,9 @@ pub struct Activation<'a> {
     pub beside: &'a [Occurrence],
     /// What is passed to the parent.
     pub passed: Vec<Occurrence>,
+    /// The position at hand.
+    pub here: (u64, i64),
+    pub journal: &'a mut Journal,
 }
 
 impl Activation<'_> {
@@ -31,7 +35,7 @@ impl Activation<'_> {
         self.cell.list(list).len()
     }
 
-    fn stored(&self, (list, index): Stored) -> &Occurrence {
+    pub fn stored(&self, (list, index): Stored) -> &Occurrence {
         &self.cell.list(list)[index].occurrence
     }
 
@@ -55,7 +59,7 @@ impl Activation<'_> {
     }
 
     /// Whether the conditions between two operands hold; a tick goes with its own initiator only.
-    fn fits(&self, stored: Part, by: Part) -> bool {
+    pub fn fits(&self, stored: Part, by: Part) -> bool {
         if self.shape.is_periodic() && by.0 == MIDDLE {
             return self.shape.is_tick_of(by.1, stored.1, self.topics);
         }
@@ -64,13 +68,23 @@ impl Activation<'_> {
 
     /// NOT: whether an e2 at this very position, other than `e`, forbids e1.
     pub fn is_excluded(&self, e1: &Occurrence, e: &Occurrence) -> bool {
-        self.beside.iter().any(|e2| !e2.same_events(e) && self.fits((LEFT, e1), (MIDDLE, e2)))
+        self.excluding(e1, e).is_some()
+    }
+
+    /// NOT: that e2.
+    pub fn excluding(&self, e1: &Occurrence, e: &Occurrence) -> Option<&Occurrence> {
+        self.beside.iter().find(|e2| !e2.same_events(e) && self.fits((LEFT, e1), (MIDDLE, e2)))
     }
 
     /// NOT without a context: whether an e2 that is remembered lies between e1 and e3.
     pub fn is_forbidden(&self, e1: usize, e3: &Occurrence) -> bool {
+        self.forbidding(e1, e3).is_some()
+    }
+
+    /// NOT without a context: the place of that e2.
+    pub fn forbidding(&self, e1: usize, e3: &Occurrence) -> Option<usize> {
         let first = self.stored((LEFT, e1));
-        (0..self.len(MIDDLE)).any(|index| {
+        (0..self.len(MIDDLE)).find(|&index| {
             let e2 = self.stored((MIDDLE, index));
             first.seq <= e2.seq
                 && e2.seq <= e3.seq
@@ -94,12 +108,31 @@ impl Activation<'_> {
     }
 
     pub fn replace(&mut self, list: usize, e: &Occurrence) {
+        (0..self.len(list)).for_each(|index| self.note_lost(Reason::Context, (list, index), Some(e)));
         self.cell.clear(list);
         self.append(list, e);
     }
 
-    /// Deletes these from a list.
+    /// Deletes from a list what became part of what is passed.
     pub fn delete(&mut self, list: usize, used: &[usize]) {
+        used.iter().for_each(|&index| self.note_used((list, index)));
+        self.take_out(list, used);
+    }
+
+    /// Deletes everything in a list, all of which became part of what is passed.
+    pub fn delete_all(&mut self, list: usize) {
+        (0..self.len(list)).for_each(|index| self.note_used((list, index)));
+        self.cell.clear(list);
+    }
+
+    /// Deletes from a list what an event ends.
+    pub fn flush(&mut self, list: usize, ended: &[usize], by: &Occurrence) {
+        let reason = if self.shape.kind == Kind::Not { Reason::Negated } else { Reason::Context };
+        ended.iter().for_each(|&index| self.note_lost(reason, (list, index), Some(by)));
+        self.take_out(list, ended);
+    }
+
+    fn take_out(&mut self, list: usize, used: &[usize]) {
         if let [index] = used {
             self.cell.take(list, *index);
         } else if !used.is_empty() {
@@ -108,7 +141,7 @@ impl Activation<'_> {
         }
     }
 
-    fn parts<'b>(&'b self, stored: &[Stored], e: Option<Part<'b>>) -> Parts<'b> {
+    pub fn parts<'b>(&'b self, stored: &[Stored], e: Option<Part<'b>>) -> Parts<'b> {
         stored.iter().map(|&at| (at.0, self.stored(at))).chain(e).collect()
     }
 
@@ -146,7 +179,7 @@ impl Activation<'_> {
                 |e2: &Occurrence| self.cell.list(LEFT).iter().any(|e1| self.is_behind(&e1.occurrence, e2));
             let orphans: Vec<usize> =
                 (0..self.len(MIDDLE)).filter(|&e2| !has_e1(self.stored((MIDDLE, e2)))).collect();
-            self.delete(MIDDLE, &orphans);
+            self.take_out(MIDDLE, &orphans);
         } else {
             let first = self.cell.list(LEFT).front().map_or(u64::MAX, |e1| e1.occurrence.seq);
             self.cell.pop_while(MIDDLE, |e2| e2.seq <= first);
@@ -155,12 +188,13 @@ impl Activation<'_> {
 
     // --- time -----------------------------------------------------------------------------------------------
 
-    /// `within`: what started too long ago is gone from every list; says how many that were.
-    pub fn purge(&mut self, oldest: i64, context: Context) -> usize {
+    /// `within`: what started too long ago is gone from every list.
+    pub fn purge(&mut self, oldest: i64, context: Context) {
         let collects = matches!(self.shape.kind, Kind::Aperiodic { .. } | Kind::Periodic { .. });
         let before = if collects { self.len(LEFT) } else { 0 };
         let mut gone = 0;
         for list in 0..self.shape.expiring() {
+            self.note_expired(list, oldest);
             // Without a context nothing is flushed: what lies in an interval counts however early it began itself.
             let inside = list == MIDDLE && matches!(self.shape.kind, Kind::Aperiodic { .. } | Kind::Not);
             gone += if inside && context == Context::Unrestricted {
@@ -172,7 +206,7 @@ impl Activation<'_> {
         if collects && self.len(LEFT) < before {
             self.drop_orphans();
         }
-        gone
+        self.journal.expired += gone as u64;
     }
 
     /// P, P*: the ticks at this position, each counted from an e1 of a position.

@@ -91,7 +91,7 @@ fn delete_used(a: &mut Activation, mut used: Picked) {
     used.sort_unstable();
     used.dedup();
     if used.len() == a.len(LEFT) {
-        a.cell.clear(LEFT);
+        a.delete_all(LEFT);
     } else {
         a.delete(LEFT, &used);
     }

@@ -82,7 +82,7 @@ fn use_all(a: &mut Activation, list: usize, by: usize, e: &Occurrence) -> bool {
     }
     a.pass(&all.iter().map(|index| (list, *index)).collect::<Vec<Stored>>(), Some((by, e)));
     if all.len() == a.len(list) {
-        a.cell.clear(list);
+        a.delete_all(list);
     } else {
         a.delete(list, &all);
     }

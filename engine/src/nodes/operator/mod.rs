@@ -17,6 +17,7 @@ mod shape;
 mod temporal;
 mod unrestricted;
 mod valuations;
+mod why;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::build::Builder;
 use crate::cells::Cells;
 use crate::graph::Moment;
 use crate::identity::Topics;
+use crate::journal::Journal;
 use crate::key::Key;
 use crate::occurrence::Occurrence;
 use crate::plan::{Context, Node};
@@ -185,7 +187,9 @@ impl OperatorNode {
         let (context, disjoint) = (*context, *disjoint);
         let here = (moment.seq, moment.time);
         let earliest = signalled.iter().flatten().map(|one| one.start).min().unwrap_or(moment.time);
-        let last_end = cells.get(key).and_then(|cell| cell.memo().first()).map(|seq| *seq as u64);
+        let known = cells.get(key);
+        let others = cells.len() > usize::from(known.is_some());
+        let last_end = known.and_then(|cell| cell.memo().first()).map(|seq| *seq as u64);
         let last_end = last_end.filter(|_| disjoint);
         if let Some(last_end) = last_end.filter(|_| context != Context::Unrestricted) {
             // What began before the last occurrence was over can be no part of the next one.
@@ -193,8 +197,9 @@ impl OperatorNode {
                 signalled.iter_mut().enumerate().filter(|(place, _)| shape.is_constituent(*place));
             constituents.for_each(|(_, events)| events.retain(|one| one.start_seq > last_end));
         }
-        let cell = cells.entry(key, earliest);
-        let mut a = Activation { shape, cell, topics: moment.topics, beside: &[], passed: Vec::new() };
+        let (cell, journal) = (cells.entry(key, earliest), &mut *moment.journal);
+        let (topics, passed) = (moment.topics, Vec::new());
+        let mut a = Activation { shape, cell, topics, beside: &[], passed, here, journal };
         if let Some(within) = shape.within_ms {
             a.purge(moment.time.saturating_sub(within), context);
         }
@@ -211,9 +216,15 @@ impl OperatorNode {
             Context::Continuous => deliver::<continuous::Continuous>(&mut a, signalled),
             Context::Cumulative => deliver::<cumulative::Cumulative>(&mut a, signalled),
         }
+        if a.passed.is_empty() {
+            a.explain(signalled, others);
+        }
         let mut found = shape.arranged(std::mem::take(&mut a.passed));
         if disjoint {
-            found.retain(|one| last_end.is_none_or(|last_end| one.start_seq > last_end));
+            let overlaps = |one: &Occurrence| last_end.is_some_and(|last_end| one.start_seq <= last_end);
+            found.iter().filter(|one| overlaps(one)).for_each(|one| a.note_overlap(one));
+            found.retain(|one| !overlaps(one));
+            found.iter().skip(1).for_each(|one| a.note_overlap(one));
             found.truncate(1);
             // The point in time of `E + d` overlaps nothing, and what waits for its time goes on waiting.
             if !found.is_empty() && !matches!(shape.kind, Kind::Plus { .. }) {
@@ -317,19 +328,19 @@ impl OperatorNode {
     }
 
     /// Forgets what no later event can reach.
-    pub fn expire(&mut self, watermark: i64, topics: &Topics) {
+    pub fn expire(&mut self, (seq, watermark): (u64, i64), topics: &Topics, journal: &mut Journal) {
         let (oldest, keys) = self.cells.overdue(watermark);
         for key in keys {
             let Some(cell) = self.cells.get_mut(&key) else { continue };
-            let mut a = Activation { shape: &self.shape, cell, topics, beside: &[], passed: Vec::new() };
-            let gone = a.purge(oldest, self.context);
+            let (shape, passed, here) = (&self.shape, Vec::new(), (seq, watermark));
+            let mut a = Activation { shape, cell, topics, beside: &[], passed, here, journal: &mut *journal };
+            a.purge(oldest, self.context);
             // An end that lies so far back overlaps nothing that is still to come.
             if a.cell.memo().last().is_some_and(|time| *time < oldest) {
                 a.cell.set_memo(Vec::new());
             }
             let kept = (0..self.shape.expiring()).flat_map(|list| a.cell.list(list));
             let earliest = kept.map(|kept| kept.occurrence.start).min().unwrap_or(watermark);
-            self.cells.count_expired(gone);
             if self.is_needless(&key) {
                 self.forget(&key);
             } else {
@@ -365,6 +376,16 @@ impl OperatorNode {
         };
         self.recognize(&key)?;
         Ok(true)
+    }
+
+    /// About how many bytes its entries take.
+    pub fn bytes(&self) -> usize {
+        self.cells.bytes() + self.waiting.as_ref().map_or(0, Cells::bytes)
+    }
+
+    /// The first slot of what comes by an input.
+    pub fn base(&self, port: u8) -> u16 {
+        self.shape.ports.get(usize::from(port)).map_or(0, |place| self.shape.places[*place].base)
     }
 
     pub fn stored(&self) -> usize {

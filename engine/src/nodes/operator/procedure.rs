@@ -20,7 +20,7 @@ pub trait Procedure {
             a.append(0, e);
             if a.len(0) == m {
                 a.pass(&(0..m).map(|index| (0, index)).collect::<Vec<_>>(), None);
-                a.cell.clear(0);
+                a.delete_all(0);
             }
         }
     }
@@ -64,8 +64,9 @@ pub trait Procedure {
         Self::not_right(a, last);
         flush_left(a, MIDDLE, middle);
         for e1 in first {
-            if !a.is_excluded(e1, e1) {
-                Self::left(a, std::slice::from_ref(e1));
+            match a.excluding(e1, e1).cloned() {
+                None => Self::left(a, std::slice::from_ref(e1)),
+                Some(e2) => a.note_excluded(e1, &e2),
             }
         }
     }
@@ -74,7 +75,7 @@ pub trait Procedure {
 fn flush_left(a: &mut Activation, by: usize, signalled: &[Occurrence]) {
     for e in signalled {
         let used = a.candidates(LEFT, by, e);
-        a.delete(LEFT, &used);
+        a.flush(LEFT, &used, e);
     }
 }
 
