@@ -207,3 +207,21 @@ def test_a_match_for_each_value_begins_with_an_event(text: str) -> None:
     with pytest.raises(RuleErrors, match="can begin without an event"):
         rule(f"define X from match {text};")
     assert rule(f"define X from match {text.replace('($a)', '')};").equality_parameters() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rain | (Smoke($a) then Smoke($a))",
+        "Smoke($a){0,2}",
+        "Smoke($a){0,2} until Smoke($a)",
+        "Rain and not (Smoke($a) then Smoke($a))",
+    ],
+)
+def test_a_match_comes_true_with_a_value_of_what_ties_its_steps(text: str) -> None:
+    with pytest.raises(RuleErrors, match="can occur with nothing in it that has"):
+        rule(f"define X from match {text} unbounded;")
+
+
+def test_what_ends_a_repeat_may_have_the_value() -> None:
+    assert rule("define X from match Smoke($a){0,} until Smoke($a) unbounded;").equality_parameters()

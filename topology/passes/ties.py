@@ -1,6 +1,6 @@
-"""Ties: an equality parameter has a value in every occurrence of an event expression.
+"""Ties: an equality parameter has a value in every occurrence of an event expression or a match.
 
-Expressions are evaluated for each value on its own. What could occur without any would occur for values that
+They are evaluated for each value on its own. What could occur without any would occur for values that
 come later or never, and what is absent or only ends an interval gives none.
 """
 
@@ -11,10 +11,11 @@ from tocsin.topology.model import Compilation, Rule
 def check_ties(compilation: Compilation) -> None:
     """Hold that every occurrence has a constituent for each of its equality parameters."""
     for rule in compilation.rules:
-        if not rule.sound or isinstance(rule.source, sources.Pattern | sources.When | sources.Match):
+        source = rule.source
+        if not rule.sound or isinstance(source, sources.Pattern | sources.When):
             continue
         with compilation.judging(rule):
-            given = _given(rule.source, rule)
+            given = _matched(source.root, rule) if isinstance(source, sources.Match) else _given(source, rule)
             for parameter in rule.equality_parameters():
                 if parameter.name not in given:
                     _report(parameter.name, rule, compilation)
@@ -48,6 +49,28 @@ def _given(node: sources.Expression, rule: Rule) -> frozenset[str]:  # noqa: PLR
             return _given(node.first, rule) | _given(node.last, rule)
         case sources.Point() | sources.Plus() | sources.Within():
             return _given(node.operand, rule)
+
+
+def _matched(node: sources.MatchNode, rule: Rule) -> frozenset[str]:  # noqa: PLR0911 (one case a kind)
+    """Return the parameters that have a value whenever a match comes true."""
+    match node:
+        case sources.Step():
+            return frozenset(rule.constituents[node.constituent].equalities)
+        case sources.Then():
+            return _matched(node.left, rule) | _matched(node.right, rule)
+        case sources.All():
+            return frozenset().union(*(_matched(part, rule) for part in node.parts))
+        case sources.OneOf() | sources.Alternatives():
+            return frozenset.intersection(*(_matched(part, rule) for part in node.parts))
+        case sources.Repeat():
+            # It comes true by its last element, or by what ends it.
+            repeated = _matched(node.operand, rule) if node.low else frozenset[str]()
+            ends = node.until is not None and node.high is None
+            return repeated | (_matched(node.until, rule) if node.until and ends else frozenset[str]())
+        case sources.Denied() | sources.Wait() | sources.Absent():
+            return frozenset()
+        case _:
+            return _matched(node.operand, rule)
 
 
 def _report(name: str, rule: Rule, compilation: Compilation) -> None:

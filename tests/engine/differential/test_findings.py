@@ -136,7 +136,7 @@ def test_what_one_constituent_makes_is_ordered_by_what_that_one_is_made_of() -> 
 
 
 def test_what_an_expression_leads_to_itself_begins_only_later_ones() -> None:
-    """It comes when the position was handled already, and still stands in its place among simultaneous ones."""
+    """It comes when the position was handled, and still stands in its place among simultaneous ones."""
     rules = """
     define R from any(2, A as r, B);
     define S from aperiodic(A or R, B(k = $k), B) within 10 ms context cumulative;
