@@ -1,5 +1,6 @@
 //! The event graph: one file per node type, one dispatch in `graph.rs`.
 
+pub mod ahead;
 pub mod change;
 pub mod conditions;
 pub mod define;

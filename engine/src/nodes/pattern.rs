@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::ahead::{Ahead, Place};
 use super::pattern_why::gone;
 use super::store::{Probe, Store};
 use crate::aggregate::Function;
@@ -85,31 +86,10 @@ pub struct PatternNode {
     pub consuming: Vec<usize>,
     /// Occurrences that wait until nothing forbidden has come, each under its own number.
     pub pending: Option<Cells>,
+    ahead: Ahead,
     /// Candidates of the position at hand, kept when it is over.
     incoming: Vec<(usize, Arc<Event>)>,
     consumed: Vec<Arc<Event>>,
-}
-
-/// A point in time at which the absence of something ahead is decided: several of one time are in the order of the
-/// negations, then of what they are counted from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    due: i64,
-    number: u32,
-    anchor: u64,
-}
-
-impl Place {
-    fn token(self) -> Vec<u8> {
-        [&self.number.to_be_bytes()[..], &self.anchor.to_be_bytes(), &self.due.to_be_bytes()].concat()
-    }
-
-    fn read(token: &[u8]) -> Option<Place> {
-        let (number, rest) = token.split_first_chunk()?;
-        let (anchor, due) = rest.split_first_chunk()?;
-        let due = i64::from_be_bytes(due.try_into().ok()?);
-        Some(Place { due, number: u32::from_be_bytes(*number), anchor: u64::from_be_bytes(*anchor) })
-    }
 }
 
 /// What is chosen so far, and the candidate at hand.
@@ -142,6 +122,15 @@ impl<'a> Choice<'a> {
         Choice { events, computed: Vec::new(), candidate: Once::new(None) }
     }
 
+    /// What was chosen for an occurrence that waits.
+    fn again(waiting: &'a Occurrence) -> Choice<'a> {
+        Choice {
+            events: waiting.items.iter().map(|item| &item.event).collect(),
+            computed: waiting.computed.clone(),
+            candidate: Once::new(None),
+        }
+    }
+
     /// Puts the candidate at hand away.
     pub(super) fn put_away(&self) {
         self.candidate.set(None);
@@ -165,8 +154,13 @@ impl Part {
             .is_none_or(|condition| condition.holds(choice.with_candidate(self.slot, event)))
     }
 
+    /// The key under which an event is found.
+    fn key_of<'a>(&self, event: &'a Event) -> Option<Probe<'a>> {
+        Probe::new(self.own_slots.iter().map(|slot| event.value(*slot)))
+    }
+
     fn keep(&mut self, event: &Arc<Event>) {
-        if let Some(key) = Probe::new(self.own_slots.iter().map(|slot| event.value(*slot))) {
+        if let Some(key) = self.key_of(event) {
             self.store.insert(key.bytes(), event);
         }
     }
@@ -175,7 +169,7 @@ impl Part {
         if !self.types.contains(&event.type_id) {
             return;
         }
-        if let Some(key) = Probe::new(self.own_slots.iter().map(|slot| event.value(*slot))) {
+        if let Some(key) = self.key_of(event) {
             self.store.remove(key.bytes(), event);
         }
     }
@@ -203,6 +197,7 @@ impl PatternNode {
     ) -> PatternNode {
         let ahead = negations.iter().any(|negation| matches!(negation.range, Range::Ahead { .. }));
         PatternNode {
+            ahead: Ahead::new(negations.len()),
             constituents,
             bounds,
             negations,
@@ -250,18 +245,15 @@ impl PatternNode {
                 constituent.part.forget(&event);
             }
             if let Some(pending) = &mut self.pending {
-                for key in pending.keys() {
-                    if let Some(mut cell) = pending.get_mut(&key) {
-                        cell.retain(0, |waiting| {
-                            let keeps = !waiting.items.iter().any(|item| item.event.is(&event));
-                            if !keeps {
-                                let consumed = || Loss::new(Reason::Consumed, time, waiting.items.clone());
-                                journal.losses.note(seq, consumed);
-                            }
-                            keeps
-                        });
+                let mut holds = |waiting: &Occurrence| {
+                    let over = waiting.items.iter().any(|item| item.event.is(&event));
+                    if over {
+                        let consumed = || Loss::new(Reason::Consumed, time, waiting.items.clone());
+                        journal.losses.note(seq, consumed);
                     }
-                }
+                    over
+                };
+                self.ahead.visit_holding(&event, |place| give_up(pending, place, &mut holds));
             }
         }
     }
@@ -305,42 +297,44 @@ impl PatternNode {
     }
 
     fn wait(&mut self, occurrence: Occurrence, place: Place, moment: &mut Moment) {
+        self.note(&occurrence, place);
         let Some(pending) = &mut self.pending else { return };
         let token = place.token();
         moment.timers.set(moment.node, place.due, token.clone());
         pending.entry(&Key::from_vec(token), place.due).push(0, occurrence);
     }
 
+    /// Sees to it that what forbids an occurrence that waits finds it.
+    fn note(&mut self, waiting: &Occurrence, place: Place) {
+        let choice = Choice::again(waiting);
+        let ties = self.negations.iter().enumerate().filter_map(|(number, negation)| match negation.range {
+            Range::Ahead { .. } => Some((number, Key::from_slice(negation.part.probe(&choice)?.bytes()))),
+            _ => None,
+        });
+        self.ahead.note(place, waiting, ties);
+    }
+
     /// Something came that must not follow: what waits for it to stay away is over.
-    fn forbid(&mut self, negation: usize, event: &Arc<Event>, moment: &mut Moment) {
-        let (Some(pending), negation) = (&mut self.pending, &self.negations[negation]) else { return };
+    fn forbid(&mut self, number: usize, event: &Arc<Event>, moment: &mut Moment) {
+        let (Some(pending), negation) = (&mut self.pending, &self.negations[number]) else { return };
         let Range::Ahead { within_ms, from } = negation.range else { return };
-        for key in pending.keys() {
-            let Some(mut cell) = pending.get_mut(&key) else { continue };
-            cell.retain(0, |waiting| {
-                let anchor = &waiting.items[from].event;
-                if event.seq <= anchor.seq || event.time > anchor.time.saturating_add(within_ms) {
-                    return true;
-                }
-                let choice = Choice {
-                    events: waiting.items.iter().map(|item| &item.event).collect(),
-                    computed: waiting.computed.clone(),
-                    candidate: Once::new(None),
-                };
-                let ties = negation.part.probe.iter().zip(&negation.part.own_slots);
-                let tied = ties.into_iter().all(|((slot, at), own)| {
-                    let other = choice.event(*slot).map_or(Value::Null, |other| other.value(*at));
-                    other.order(&event.value(*own)) == Some(std::cmp::Ordering::Equal)
-                });
-                let forbidden = tied && negation.part.fits(&choice, event);
-                if forbidden {
-                    let (items, time) = (&waiting.items, moment.time);
-                    let negated = || Loss::new(Reason::Negated, time, items.clone()).by(Some(event));
-                    moment.journal.losses.note(moment.seq, negated);
-                }
-                !forbidden
-            });
-        }
+        let Some(key) = negation.part.key_of(event) else { return };
+        let mut forbidden = |waiting: &Occurrence| {
+            let anchor = &waiting.items[from].event;
+            if event.seq <= anchor.seq || event.time > anchor.time.saturating_add(within_ms) {
+                return false;
+            }
+            let choice = Choice::again(waiting);
+            let tied = negation.part.probe(&choice).is_some_and(|other| other.bytes() == key.bytes());
+            let forbidden = tied && negation.part.fits(&choice, event);
+            if forbidden {
+                let (items, time) = (&waiting.items, moment.time);
+                let negated = || Loss::new(Reason::Negated, time, items.clone()).by(Some(event));
+                moment.journal.losses.note(moment.seq, negated);
+            }
+            forbidden
+        };
+        self.ahead.visit_tied(number, key.bytes(), |place| give_up(pending, place, &mut forbidden));
     }
 
     /// The time is up for everything that waited for one point in time: it is simultaneous.
@@ -477,6 +471,7 @@ impl PatternNode {
                 }
             });
         }
+        self.ahead.expire(watermark);
     }
 
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
@@ -496,14 +491,17 @@ impl PatternNode {
     ) -> Result<bool, Malformed> {
         let count = 1 + self.constituents.len();
         if let Some(pending) = &mut self.pending {
+            let loaded = Once::new(None);
             let fits = |_, waiting: &Occurrence| {
                 let mut slots = waiting.items.iter().map(|item| usize::from(item.slot));
+                loaded.set(Some(waiting.clone()));
                 waiting.items.len() == count && (0..count).all(|slot| slots.next() == Some(slot))
             };
             if let Some(key) = pending.load(entry, codec, fits)? {
                 let torn = || Malformed::new("a waiting occurrence that is not of its rule");
                 let place = Place::read(&key).ok_or_else(torn)?;
                 timers.set(node, place.due, key.to_vec());
+                loaded.take().iter().for_each(|waiting| self.note(waiting, place));
                 return Ok(true);
             }
         }
@@ -530,6 +528,18 @@ impl PatternNode {
     pub fn bytes(&self) -> usize {
         self.stores().map(Store::bytes).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::bytes)
     }
+}
+
+/// Forgets what waits at a place and is over; says whether something else still waits there.
+fn give_up(pending: &mut Cells, place: Place, mut over: impl FnMut(&Occurrence) -> bool) -> bool {
+    let key = Key::from_vec(place.token());
+    let Some(mut cell) = pending.get_mut(&key) else { return false };
+    cell.retain(0, |waiting| !over(waiting));
+    let waits = !cell.is_empty(0);
+    if !waits {
+        pending.remove(&key);
+    }
+    waits
 }
 
 impl Negation {
