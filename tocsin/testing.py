@@ -147,6 +147,11 @@ class Driver:
 
     def _run(self) -> None:
         """Handle what can be handled, and commit it."""
+        self._step()
+        while self._task.engine.is_behind:
+            self._step()
+
+    def _step(self) -> None:
         self._task.run()
         commit = self._task.take()
         self._task.committed(commit, _CHECKPOINT)

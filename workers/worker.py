@@ -118,7 +118,8 @@ class Worker:
             for task in running:
                 task.run()
                 self._hold_back(task)
-            if _now_ms() >= next_commit_ms:
+            # What a task has left to do comes after a commit: neither the transaction nor memory must grow with it.
+            if _now_ms() >= next_commit_ms or any(task.engine.is_behind for task in running):
                 self._commit()
                 next_commit_ms = _now_ms() + interval_ms
             self._report()
@@ -131,6 +132,8 @@ class Worker:
     def _patience_s(self, next_commit_ms: int) -> float:
         if any(task.state is not TaskState.RUNNING for task in self._tasks.values()):
             return _RESTORING_POLL_S
+        if any(task.engine.is_behind for task in self._running()):
+            return 0.0
         return min(max((next_commit_ms - _now_ms()) / 1000, 0.001), _MAX_POLL_S)
 
     def _running(self) -> list[Task]:

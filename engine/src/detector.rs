@@ -433,29 +433,40 @@ impl Detector {
         self.sources.iter().map(|source| source.promises(self.released)).min().unwrap_or(i64::MIN)
     }
 
-    /// Handles, in the total order, everything the watermark releases; says how many events that were.
-    pub fn run(&mut self) -> usize {
+    /// Whether the watermark releases something that was not handled yet.
+    pub fn is_behind(&self) -> bool {
+        self.watermark() > self.released
+    }
+
+    /// Handles, in the total order, what the watermark releases: all of it, or whole times until there were so many
+    /// positions. Says how many there were.
+    pub fn run(&mut self, positions: u64) -> u64 {
         let watermark = self.watermark();
-        if watermark <= self.released {
+        if !self.is_behind() {
             return 0;
         }
+        let before = self.graph.seq;
+        let last = before.saturating_add(positions.max(1));
         self.start_clocks(watermark);
         let Detector { waiting, graph, topics, types, emitted, failed, rejects, .. } = self;
         let mut handled = 0;
+        let mut whole = true;
         let mut out = Outbox { topics, types, emitted, failed };
-        waiting.release(watermark, |event| {
+        waiting.settle();
+        while let Some((source, time)) = waiting.first(watermark) {
+            whole = graph.handle_due(time, last, &mut out) && graph.reaches(time, last);
+            let Some(event) = whole.then(|| waiting.pop(source)).flatten() else { break };
             handled += 1;
-            graph.handle_due(event.time, &mut out);
             let place = (event.source, event.partition, event.offset, event.time);
             graph.handle(event, &mut out);
             rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
-        });
-        graph.handle_due(watermark, &mut out);
+        }
+        whole = whole && graph.handle_due(watermark, last, &mut out);
         rejects.extend(out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)));
-        self.counts.handled += handled as u64;
-        self.released = watermark;
-        self.graph.expire(watermark, &self.topics);
-        handled
+        self.counts.handled += handled;
+        self.released = if whole { watermark } else { self.graph.rounds.time().saturating_add(1) };
+        self.graph.expire(self.released, &self.topics);
+        self.graph.seq - before
     }
 
     /// Sets the alarms of what was loaded before anything is handled, and those of the calendar when time begins: with

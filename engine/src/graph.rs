@@ -148,10 +148,21 @@ impl Graph {
         self.rounds.begin(time);
     }
 
-    /// Handles everything that is due before a time at which nothing else happens.
-    pub fn handle_due(&mut self, before: i64, out: &mut Outbox) {
+    /// Whether positions up to `last` leave room for a time: one that has begun is brought to its end.
+    #[inline]
+    pub fn reaches(&self, time: i64, last: u64) -> bool {
+        self.seq < last || time <= self.rounds.time()
+    }
+
+    /// Handles everything that is due before a time at which nothing else happens, as far as positions up to `last`
+    /// reach; says whether that was all.
+    pub fn handle_due(&mut self, before: i64, last: u64, out: &mut Outbox) -> bool {
         self.settle_given_before(before, out);
-        while let Some((time, id, token)) = self.timers.pop_before(before) {
+        while let Some(due) = self.timers.first().filter(|due| *due < before) {
+            if !self.reaches(due, last) {
+                return false;
+            }
+            let Some((time, id, token)) = self.timers.pop_before(before) else { break };
             self.begin(time);
             let mut moment = Moment {
                 seq: self.seq,
@@ -174,6 +185,7 @@ impl Graph {
             self.pass_on(id);
             self.flow(time, out);
         }
+        true
     }
 
     /// Gives an event to everyone who reads a leaf it passes.

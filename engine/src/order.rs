@@ -128,18 +128,24 @@ impl Waiting {
         self.queues.iter().map(|queue| queue.sorted.len() + queue.incoming.len()).sum()
     }
 
-    /// Hands on every event before the watermark, in the total order over all sources.
-    pub fn release(&mut self, watermark: i64, mut handle: impl FnMut(Event)) {
+    /// Brings what was read into the total order.
+    pub fn settle(&mut self) {
         self.queues.iter_mut().for_each(Queue::settle);
-        loop {
-            let heads = self.queues.iter().enumerate().filter_map(|(index, queue)| {
-                let head = queue.sorted.front()?;
-                (head.time < watermark).then_some((index, head))
-            });
-            let first = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a });
-            let Some(index) = first.map(|(index, _)| index) else { break };
-            handle(self.queues[index].sorted.pop_front().expect("a head was seen"));
-        }
+    }
+
+    /// The source and the time of the first event in the total order over all sources, when it is before the watermark.
+    pub fn first(&self, watermark: i64) -> Option<(usize, i64)> {
+        let heads = self.queues.iter().enumerate().filter_map(|(index, queue)| {
+            let head = queue.sorted.front()?;
+            (head.time < watermark).then_some((index, head))
+        });
+        let first = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a });
+        first.map(|(index, head)| (index, head.time))
+    }
+
+    /// Takes the first event of a source.
+    pub fn pop(&mut self, source: usize) -> Option<Event> {
+        self.queues[source].sorted.pop_front()
     }
 
     /// The smallest offset of a source that still waits.

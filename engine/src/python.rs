@@ -243,9 +243,17 @@ impl Engine {
         self.0.advance(topic, watermark_ms).map_err(refuse)
     }
 
-    /// Handles what the watermark releases; returns how many events that were.
-    fn run(&mut self, py: Python) -> usize {
-        py.detach(|| self.0.run())
+    /// Handles what the watermark releases, and returns how many positions that were, alarms among them. After about
+    /// `at_most` positions it leaves the rest for the next time, so that what was done can be committed in between.
+    #[pyo3(signature = (at_most=100_000))]
+    fn run(&mut self, py: Python, at_most: u64) -> u64 {
+        py.detach(|| self.0.run(at_most))
+    }
+
+    /// Whether there is something left for `run`.
+    #[getter]
+    fn is_behind(&self) -> bool {
+        self.0.is_behind()
     }
 
     /// What a commit has to write for everything done since the last one.

@@ -43,6 +43,11 @@ impl Rounds {
         (self.time, self.round) = (time, 0);
     }
 
+    /// The time of the position at hand.
+    pub fn time(&self) -> i64 {
+        self.time
+    }
+
     /// What tells the moment at hand from others of its time.
     pub fn place(&self) -> u64 {
         self.ordinal << 16 | self.round as u64

@@ -31,6 +31,11 @@ impl Timers {
         self.alarms.contains(&(time, self.rank(node), token.to_vec(), node))
     }
 
+    /// When the first alarm is due.
+    pub fn first(&self) -> Option<i64> {
+        self.alarms.first().map(|(due, ..)| *due)
+    }
+
     /// Takes the first alarm, when it is due before a time.
     pub fn pop_before(&mut self, time: i64) -> Option<Alarm> {
         if self.alarms.first().is_some_and(|(due, ..)| *due < time) {
@@ -48,9 +53,5 @@ impl Timers {
         let found = beside.into_iter().find(|(.., other)| *other == node)?.clone();
         self.alarms.remove(&found);
         Some(found.2)
-    }
-
-    pub fn len(&self) -> usize {
-        self.alarms.len()
     }
 }

@@ -309,3 +309,60 @@ def test_counts(task: Task) -> None:
         "rejected": 1,
         "not_ours": 0,
     }
+
+
+CLOCK = """
+event A (k: string) on "a" key k;
+event B (k: string) on "b" key k;
+define Tick from periodic(A(k = $k), 1 s, B(k = $k)) unbounded;
+"""
+
+
+def named(offset: int, time: int) -> Record:
+    return Record(offset, time, b"k", as_json({"k": "k"}))
+
+
+class TestBounds:
+    """However far the watermark goes on, a run does no more than it is asked to."""
+
+    LATER_MS = 100_000
+
+    @pytest.fixture
+    def clock(self) -> Task:
+        task = Task(rules(CLOCK))
+        task.feed("a", [named(0, 0), named(1, self.LATER_MS)])
+        task.feed("b", [named(0, self.LATER_MS)])
+        return task
+
+    def test_a_run_stops_behind_a_whole_time(self, clock: Task) -> None:
+        assert clock.engine.is_behind
+        assert clock.engine.run(10) == 10
+        assert (clock.engine.is_behind, clock.engine.released_ms) == (True, 9001)
+        assert len(clock.commit().outputs) == 9
+
+    def test_all_of_one_time_is_handled_together(self) -> None:
+        task = Task(rules(CLOCK))
+        task.feed("a", [named(0, 0), named(1, 0), named(2, 0), named(3, 2500)])
+        task.feed("b", [named(0, 2500)])
+        assert task.engine.run(1) == 3
+        assert task.engine.released_ms == 1
+
+    @pytest.mark.parametrize("crashes", [False, True])
+    def test_nothing_else_depends_on_where_it_stops(self, clock: Task, *, crashes: bool) -> None:
+        at_once = Task(rules(CLOCK))
+        at_once.feed("a", [named(0, 0), named(1, self.LATER_MS)])
+        at_once.feed("b", [named(0, self.LATER_MS)])
+        assert at_once.engine.run() > 90
+        at_once.commit()
+        runs = 0
+        while clock.engine.is_behind:
+            assert clock.engine.run(7) <= 7
+            clock.commit()
+            runs += 1
+            if crashes:
+                places = clock.crash()
+                clock.feed("a", [named(0, 0), named(1, self.LATER_MS)][places["a"] :])
+                clock.feed("b", [named(0, self.LATER_MS)][places["b"] :])
+        assert runs > 10
+        assert not at_once.engine.is_behind
+        assert clock.detected == at_once.detected

@@ -12,6 +12,8 @@ from .decoding import ComplexEvent, complex_event
 from .records import TASK, Record, time_of
 
 PARTITION = 0
+MANY = 100_000
+"""More positions than a history has."""
 
 Output = tuple[str, bytes]
 """A record that was written: topic and value."""
@@ -51,6 +53,7 @@ class Worker:
         self._times = job.times
         self._until = job.until
         self._drive = drive
+        self._at_most = MANY
         self._state: dict[bytes, bytes] = {}
         self._outputs: list[Output] = []
         self._engine = self._begin()
@@ -65,13 +68,15 @@ class Worker:
             self._feed(topic, len(self._records[topic]))
         for topic in self._records:
             self._engine.advance(topic, self._until + 1)
-        self._engine.run()
+        while self._engine.is_behind:
+            self._engine.run(self._at_most)
         self._commit()
         return self._outputs
 
     def _run_in_pieces(self, random: Random) -> None:
         topics = sorted(self._records)
         size = random.choice((1, 1, 2, 4))
+        self._at_most = random.choice((1, 2, 5, MANY, MANY, MANY))
         restless = random.choice((0, 1, 1, 3))
         does = ["feed"] * 6 + ["run"] * 4 + ["advance"] * 5 + ["commit", "lose", "move"] * restless
         for _ in range(3 * sum(map(len, self._records.values()))):
@@ -80,7 +85,7 @@ class Worker:
                 case "feed":
                     self._feed(topic, random.randint(1, size))
                 case "run":
-                    self._engine.run()
+                    self._engine.run(self._at_most)
                 case "advance":
                     self._advance(topic, random)
                 case "commit":
