@@ -202,9 +202,13 @@ impl Detector {
                     }
                 }
                 Ok(None) => self.counts.not_ours += 1,
+                // What is bad in itself was refused when it was read before, too.
+                Err((reason, _)) if !first && !reason.may_pass() => {}
                 Err(refusal) => {
                     self.counts.rejected += 1;
-                    self.sources[source].refused.push(record.offset);
+                    if refusal.0.may_pass() {
+                        self.sources[source].refused.push(record.offset);
+                    }
                     self.reject(batch, record, refusal);
                 }
             }
@@ -313,7 +317,8 @@ impl Detector {
         now_ms: i64,
     ) -> Result<Event, Refusal> {
         let key = record.key.map(|span| batch.bytes(span)).filter(|key| !key.is_empty());
-        let key = key.ok_or_else(|| (Reason::NullValue, "the record has neither value nor key".to_owned()))?;
+        let key =
+            key.ok_or_else(|| (Reason::NullValue, "the record has neither value nor key".to_owned()))?;
         if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
             return Err((Reason::BadTime, too_far(time, now_ms)));
         }
@@ -462,7 +467,9 @@ impl Detector {
             rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
         }
         whole = whole && graph.handle_due(watermark, last, &mut out);
-        rejects.extend(out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)));
+        rejects.extend(
+            out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)),
+        );
         self.counts.handled += handled;
         self.released = if whole { watermark } else { self.graph.rounds.time().saturating_add(1) };
         self.graph.expire(self.released, &self.topics);

@@ -232,7 +232,7 @@ fn compile_at(json: &Json, resolve: Resolve, depth: usize) -> Result<Expr, Strin
         "or" => Ok(Expr::Or(two()?)),
         "not" => Ok(Expr::Not(Box::new(arg(0)?))),
         "is_null" => Ok(Expr::IsNull(Box::new(arg(0)?))),
-        "in" => Ok(Expr::OneOf(all()?)),
+        "in" => Some(all()?).filter(|args| !args.is_empty()).map(Expr::OneOf).ok_or_else(broken),
         "neg" => Ok(Expr::Negate(Box::new(arg(0)?))),
         "cast" => Ok(Expr::ToDouble(Box::new(arg(0)?))),
         _ => Err(broken()),

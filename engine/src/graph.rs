@@ -383,7 +383,13 @@ impl Graph {
 
 /// Puts something into a node's inbox, and the node on the agenda, which is short and kept in order.
 #[inline]
-fn put(inboxes: &mut [Vec<(u8, Occurrence)>], agenda: &mut Vec<usize>, id: usize, port: u8, occurrence: Occurrence) {
+fn put(
+    inboxes: &mut [Vec<(u8, Occurrence)>],
+    agenda: &mut Vec<usize>,
+    id: usize,
+    port: u8,
+    occurrence: Occurrence,
+) {
     let inbox = &mut inboxes[id];
     if inbox.is_empty() {
         let at = agenda.partition_point(|other| *other > id);

@@ -17,6 +17,13 @@ pub enum Reason {
     NoValue,
 }
 
+impl Reason {
+    /// Whether the same record may pass another time: when the clock has gone on, or a schema is known.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Reason::BadTime | Reason::UnknownSchema)
+    }
+}
+
 /// A record that was refused, or an occurrence that could not be written.
 pub struct Reject {
     pub reason: Reason,

@@ -77,7 +77,7 @@ impl Occurrence {
 
     /// What orders simultaneous occurrences: the initiator, then the places of the constituents, role by role.
     /// A place is one slot or several; what is not there is passed over.
-    pub fn order(&self, places: &[Vec<u16>]) -> (u64, Vec<Vec<(u64, i64)>>) {
+    pub fn order(&self, places: &[Vec<u16>]) -> Order {
         let positions = |place: &Vec<u16>| {
             let items = self.items.iter().filter(|item| place.contains(&item.slot));
             let mut found: Vec<_> = items.map(|item| item.event.place()).collect();
@@ -116,6 +116,35 @@ impl Occurrence {
     }
 }
 
+/// What orders simultaneous occurrences.
+pub type Order = (u64, Vec<Vec<(u64, i64)>>);
+
+/// Brings things into order, each once: the first of those that are alike. Only those are compared that stand beside each
+/// other, as their places in the order say.
+pub fn distinct<T>(
+    found: Vec<T>,
+    order: impl Fn(&T) -> Order,
+    beside: impl Fn(&Order, &Order) -> bool,
+    alike: impl Fn(&T, &T) -> bool,
+) -> Vec<T> {
+    if found.len() < 2 {
+        return found;
+    }
+    let mut ordered: Vec<(Order, T)> = found.into_iter().map(|one| (order(&one), one)).collect();
+    ordered.sort_by(|one, other| one.0.cmp(&other.0));
+    let mut kept: Vec<T> = Vec::with_capacity(ordered.len());
+    let mut group: (usize, Order) = (0, Order::default());
+    for (place, one) in ordered {
+        if !beside(&group.1, &place) {
+            group = (kept.len(), place);
+        }
+        if !kept[group.0..].iter().any(|other| alike(other, &one)) {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
 /// What the expressions of a node see: an occurrence, and values of parameters.
 pub struct Scope<'a> {
     pub items: &'a [Item],
@@ -144,5 +173,24 @@ impl<'a> Env<'a> for Scope<'a> {
 
     fn aggregate(&self, number: usize) -> Value<'a> {
         self.computed.get(number).cloned().unwrap_or(Value::Null)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stands_at_one_place_is_compared() {
+        let compared = std::cell::Cell::new(0);
+        let alike = |one: &(i64, char), other: &(i64, char)| {
+            compared.set(compared.get() + 1);
+            one == other
+        };
+        let place = |one: &(i64, char)| (1, vec![vec![(1, one.0)]]);
+        let found: Vec<(i64, char)> = (0..1000).rev().flat_map(|n| [(n, 'a'), (n, 'b'), (n, 'a')]).collect();
+        let kept = distinct(found, place, |one, other| one == other, alike);
+        assert_eq!(kept, (0..1000).flat_map(|n| [(n, 'a'), (n, 'b')]).collect::<Vec<_>>());
+        assert_eq!(compared.get(), 2000);
     }
 }

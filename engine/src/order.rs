@@ -14,8 +14,8 @@ pub enum Pass {
     Done,
 }
 
-/// Offsets of the records of a source that were refused, as runs (first, last). What made them bad may be good by
-/// now, like a time too far ahead of the clock, so that reading them again must not judge them again.
+/// Offsets of the records of a source that were refused, in order, as runs (first, last), for what made them bad then and
+/// may be good by now, like a time too far ahead of the clock: reading them again must not judge them again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refused(pub Vec<(i64, i64)>);
 
@@ -28,12 +28,13 @@ impl Refused {
     }
 
     pub fn contains(&self, offset: i64) -> bool {
-        self.0.iter().any(|(first, last)| (*first..=*last).contains(&offset))
+        let at = self.0.partition_point(|(_, last)| *last < offset);
+        self.0.get(at).is_some_and(|(first, _)| *first <= offset)
     }
 
     /// Forgets what will not be read again.
     pub fn forget_before(&mut self, offset: i64) {
-        self.0.retain(|(_, last)| *last >= offset);
+        self.0.drain(..self.0.partition_point(|(_, last)| *last < offset));
     }
 }
 

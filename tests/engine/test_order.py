@@ -17,6 +17,9 @@ where  area = $a, value = t.value;
 """
 
 
+TASK_KEY = b"\0task"
+
+
 def temp(offset: int, time: int, value: float = 50.0, area: str = "kitchen") -> Record:
     return Record(offset, time, area.encode(), as_json({"area": area, "value": value}))
 
@@ -257,6 +260,20 @@ class TestReadingOn:
         assert values(task) == [50.0]
         assert task.engine.counts["read"] == 3
 
+    def test_what_is_bad_in_itself_is_not_remembered(self, task: Task) -> None:
+        bad = [Record(2 * number + 1, 1000, b"k", b"bad") for number in range(100)]
+        good = [temp(2 * number, 1000) for number in range(100)]
+        spared = Task(rules(FIRE))
+        spared.feed("temps", good)
+        spared.commit()
+        task.feed("temps", sorted(good + bad))
+        task.commit()
+        assert len(task.state[TASK_KEY]) < len(spared.state[TASK_KEY]) + 10
+        task.crash()
+        task.feed("temps", sorted(good + bad))
+        task.finish()
+        assert task.reasons == [("UNDECODABLE", record.offset) for record in bad]
+
     def test_what_was_refused_stays_refused(self, task: Task) -> None:
         """A time too far ahead is not, by the time the record is read again."""
         ahead = NOW_MS + 3_600_001
@@ -285,15 +302,14 @@ class TestReadingOn:
         assert (task.reasons, task.engine.waiting) == ([], 1)
 
     def test_refusals_are_forgotten_when_they_are_behind(self, task: Task) -> None:
-        key = b"\0task"
         task.feed("temps", [temp(0, 1000)])
         task.commit()
-        usual = len(task.state[key])
-        task.feed("temps", [Record(2 * i, 0, None, b"garbage") for i in range(1, 50)])
+        usual = len(task.state[TASK_KEY])
+        task.feed("temps", [temp(2 * i, -1) for i in range(1, 50)])
         task.commit()
-        assert len(task.state[key]) > usual + 49
+        assert len(task.state[TASK_KEY]) > usual + 49
         task.finish()
-        assert len(task.state[key]) < usual + 10
+        assert len(task.state[TASK_KEY]) < usual + 10
 
 
 def test_counts(task: Task) -> None:

@@ -1,6 +1,6 @@
 //! A rule's head: turns an occurrence into an encoded complex event, and into an event for the rules that build on it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -14,7 +14,7 @@ use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::{identity, Topics, DIGITS};
 use crate::journal::Reason;
 use crate::key::{key_of, Key};
-use crate::occurrence::{Item, Occurrence, Scope};
+use crate::occurrence::{distinct, Item, Occurrence, Order, Scope};
 use crate::partition::partition;
 use crate::plan::{Context, Rate, Type};
 use crate::state::{self, Change, Codec, Entry, NOTHING};
@@ -116,21 +116,26 @@ pub fn rule_block(rule: &str, version: i32, context: Option<Context>) -> Vec<u8>
     out
 }
 
+/// The time of a limit is cut into this many spans of expiry: a time outlives it by at most one of them.
+const SPANS: i64 = 16;
+
 /// When complex events were emitted, to let no more than so many of a binding pass.
 pub struct Limit {
     pub rate: Rate,
     prefix: Vec<u8>,
     times: HashMap<Key, VecDeque<i64>, FxBuildHasher>,
+    /// Span of time → bindings to look at when it has passed. A binding stands in one span only.
+    expiry: BTreeMap<i64, Vec<Key>>,
     changed: Vec<Key>,
 }
 
 impl Limit {
     pub fn new(rate: Rate, prefix: Vec<u8>) -> Limit {
-        Limit { rate, prefix, times: HashMap::default(), changed: Vec::new() }
+        Limit { rate, prefix, times: HashMap::default(), expiry: BTreeMap::new(), changed: Vec::new() }
     }
 
     pub fn admits(&mut self, key: &Key, time: i64) -> bool {
-        let times = self.times.entry_ref(&key[..]).or_default();
+        let Some(times) = self.times.get_mut(key) else { return self.rate.count > 0 };
         if let Some(per_ms) = self.rate.per_ms {
             while times.front().is_some_and(|first| *first < time.saturating_sub(per_ms)) {
                 times.pop_front();
@@ -140,7 +145,13 @@ impl Limit {
     }
 
     pub fn note(&mut self, key: Key, time: i64) {
-        self.times.entry_ref(&key[..]).or_default().push_back(time);
+        match self.times.get_mut(&key) {
+            Some(times) => times.push_back(time),
+            None => {
+                self.times.insert(key.clone(), [time].into());
+                self.watch(key.clone(), time);
+            }
+        }
         self.changed.push(key);
     }
 
@@ -151,16 +162,32 @@ impl Limit {
         (self.times.values().map(VecDeque::len).sum(), bytes)
     }
 
+    fn span(per_ms: i64, time: i64) -> i64 {
+        time.saturating_add(per_ms).div_euclid(per_ms / SPANS + 1)
+    }
+
+    fn watch(&mut self, key: Key, time: i64) {
+        if let Some(per_ms) = self.rate.per_ms {
+            self.expiry.entry(Limit::span(per_ms, time)).or_default().push(key);
+        }
+    }
+
+    /// Forgets what limits nothing any more.
     pub fn expire(&mut self, watermark: i64) {
         let Some(per_ms) = self.rate.per_ms else { return };
-        let changed = &mut self.changed;
-        self.times.retain(|key, times| {
-            let kept = times.back().is_some_and(|last| *last >= watermark.saturating_sub(per_ms));
-            if !kept {
-                changed.push(key.clone());
+        let oldest = watermark.saturating_sub(per_ms);
+        let now = Limit::span(per_ms, oldest);
+        while let Some(first) = self.expiry.first_entry().filter(|first| *first.key() < now) {
+            for key in first.remove() {
+                match self.times.get(&key).and_then(|times| times.back()).copied() {
+                    Some(last) if last >= oldest => self.watch(key, last),
+                    _ => {
+                        self.times.remove(&key);
+                        self.changed.push(key);
+                    }
+                }
             }
-            kept
-        });
+        }
     }
 
     pub fn changes(&mut self, out: &mut Vec<Change>) {
@@ -178,7 +205,9 @@ impl Limit {
             return Ok(false);
         }
         let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
-        self.times.insert(key, state::decode_numbers(entry.value)?.into());
+        let times = state::decode_numbers(entry.value)?;
+        self.watch(key.clone(), times.last().copied().unwrap_or(i64::MIN));
+        self.times.insert(key, times.into());
         Ok(true)
     }
 }
@@ -371,14 +400,13 @@ pub fn arrange(arrived: &mut Vec<(u8, Occurrence)>, places: &[Vec<u16>]) {
     if arrived.len() < 2 || places.is_empty() {
         return;
     }
-    arrived.sort_by_cached_key(|(_, occurrence)| occurrence.order(places));
-    for (port, occurrence) in std::mem::take(arrived) {
-        let mut beside =
-            arrived.iter().rev().take_while(|(_, other)| other.start_seq == occurrence.start_seq);
-        if !beside.any(|(_, other)| other.plays_as(&occurrence, places)) {
-            arrived.push((port, occurrence));
-        }
-    }
+    // What plays alike has one place in the order, unless an event may stand in several slots of a role.
+    let alone = places.iter().all(|place| place.len() == 1);
+    let order = |one: &(u8, Occurrence)| one.1.order(places);
+    let beside =
+        |(seq, places): &Order, (other_seq, other): &Order| seq == other_seq && (!alone || places == other);
+    let alike = |one: &(u8, Occurrence), other: &(u8, Occurrence)| one.1.plays_as(&other.1, places);
+    *arrived = distinct(std::mem::take(arrived), order, beside, alike);
 }
 
 /// Branches of the union in the schema's `bindings`: null, boolean, long, double, string.

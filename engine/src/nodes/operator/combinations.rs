@@ -29,10 +29,10 @@ pub fn each_choice(
 
 /// Every choice of `size` numbers below `count`, in order.
 pub fn each_subset(count: usize, size: usize, found: &mut dyn FnMut(&[usize])) {
-    let mut chosen: Vec<usize> = (0..size).collect();
     if size > count {
         return;
     }
+    let mut chosen: Vec<usize> = (0..size).collect();
     loop {
         found(&chosen);
         let Some(at) = (0..size).rev().find(|&at| chosen[at] < count - size + at) else { return };

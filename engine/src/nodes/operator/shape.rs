@@ -6,7 +6,7 @@ use super::conditions::{conjuncts, Condition};
 use super::parameters::Parameter;
 use crate::build::{self, Builder};
 use crate::event::NO_TYPE;
-use crate::occurrence::{Item, Items, Occurrence};
+use crate::occurrence::{distinct, Item, Items, Occurrence};
 use crate::plan;
 
 /// The operands of A, A*, NOT, P and P*, and their lists; in the periodic operators the ticks are in the middle.
@@ -105,7 +105,7 @@ impl Shape {
             conditions: Vec::new(),
             parameters: Vec::new(),
             apart: raw.apart.clone(),
-            order: plan.written_order(id).into_iter().map(|slot| vec![slot]).collect(),
+            order: plan.written_order(id).iter().map(|slot| vec![*slot]).collect(),
             tick,
             unsampled: plan.sampled(id, usize::from(tick)).map(|(type_id, _)| {
                 let mut row = Vec::new();
@@ -237,18 +237,9 @@ impl Shape {
         if let Some(within) = self.within_ms {
             found.retain(|one| one.end.saturating_sub(one.start) <= within);
         }
-        if found.len() > 1 {
-            found.sort_by_cached_key(|one| one.order(&self.order));
-            let mut distinct: Vec<Occurrence> = Vec::with_capacity(found.len());
-            for one in found {
-                let mut alike = distinct.iter().rev().take_while(|other| other.start_seq == one.start_seq);
-                if !alike.any(|other| other.equals(&one) && other.binding == one.binding) {
-                    distinct.push(one);
-                }
-            }
-            return distinct;
-        }
-        found
+        let order = |one: &Occurrence| one.order(&self.order);
+        let alike = |one: &Occurrence, other: &Occurrence| one.equals(other) && one.binding == other.binding;
+        distinct(found, order, |one, other| one == other, alike)
     }
 }
 

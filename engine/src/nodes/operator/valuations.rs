@@ -136,14 +136,15 @@ impl OperatorNode {
         self.open.remove(key);
     }
 
-    /// Forgets a cell that has become empty, where no time will do it; unless another one would speak for it then.
+    /// Forgets a cell that has become empty, where no time will do it, or where what holds for any value would go into it
+    /// until then; unless another one would speak for it.
     pub fn tidy(&mut self, key: &Key) {
         if self.cells.get(key).is_none_or(|cell| !cell.is_empty()) {
             return;
         }
         if !self.is_needless(key) {
             self.mark(key);
-        } else if self.shape.within_ms.is_none() {
+        } else if self.shape.within_ms.is_none() || !self.open.is_empty() {
             self.forget(key);
         }
     }
