@@ -456,6 +456,7 @@ impl Detector {
         let Detector { waiting, graph, topics, types, emitted, failed, rejects, .. } = self;
         let mut handled = 0;
         let mut whole = true;
+        let detected = emitted.records.len();
         let mut out = Outbox { topics, types, emitted, failed };
         waiting.settle();
         while let Some((source, time)) = waiting.first(watermark) {
@@ -471,6 +472,7 @@ impl Detector {
             out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)),
         );
         self.counts.handled += handled;
+        self.counts.detected += (self.emitted.records.len() - detected) as u64;
         self.released = if whole { watermark } else { self.graph.rounds.time().saturating_add(1) };
         self.graph.expire(self.released, &self.topics);
         self.graph.seq - before
@@ -516,7 +518,6 @@ impl Detector {
         self.graph.changes(&codec, &mut state);
         let progress = self.progress();
         state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
-        self.counts.detected += self.emitted.records.len() as u64;
         Changes {
             app: &self.app,
             emitted: &self.emitted,

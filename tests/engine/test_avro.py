@@ -280,6 +280,7 @@ class TestBrokenBytes:
             ("string", b"\x01", "a negative length"),
             ("string", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "ends too early"),
             ("boolean", b"\x02", "neither 0 nor 1"),
+            ("int", b"\x80\x80\x80\x80\x10", "attribute `v` is no int"),
             (["null", "long"], b"\x04", "union branch that its schema lacks"),
             (["null", "long"], b"\x01", "negative length"),
         ],

@@ -312,6 +312,18 @@ class TestReadingOn:
         assert len(task.state[TASK_KEY]) < usual + 10
 
 
+def test_what_is_detected_counts_once(task: Task) -> None:
+    task.feed("temps", [temp(0, 1000)])
+    task.feed("smoke", [smoke(0, 2000)])
+    for topic in task.engine.topics:
+        task.engine.advance(topic, 5000)
+    task.engine.run()
+    assert task.engine.counts["detected"] == 1
+    task.commit()
+    task.commit()
+    assert task.engine.counts["detected"] == 1
+
+
 def test_counts(task: Task) -> None:
     task.feed("temps", [temp(0, 1000), temp(1, 1000, 5.0), Record(2, 5, None, None)])
     task.feed("smoke", [smoke(0, 2000)])

@@ -20,6 +20,7 @@ enum Step {
 
 enum Read {
     Boolean,
+    Int,
     Long,
     Micros,
     LongAsDouble,
@@ -102,7 +103,7 @@ impl Decoder {
     }
 }
 
-/// How to read a writer's type as an attribute: Avro's promotions, and an enum's symbol as text.
+/// How to pass over a writer's type.
 fn skip_step(schema: &Schema, id: TypeId) -> Step {
     match schema.get(id) {
         Type::Null => Step::Jump(0),
@@ -116,10 +117,11 @@ fn skip_step(schema: &Schema, id: TypeId) -> Step {
     }
 }
 
+/// How to read a writer's type as an attribute: Avro's promotions, and an enum's symbol as text.
 fn resolve(schema: &Schema, id: TypeId, kind: Attribute, optional: bool) -> Option<Read> {
     let read = match (schema.get(id), kind) {
         (Type::Boolean, Attribute::Boolean) => Read::Boolean,
-        (Type::Int, Attribute::Int | Attribute::Long | Attribute::Timestamp) => Read::Long,
+        (Type::Int, Attribute::Int | Attribute::Long | Attribute::Timestamp) => Read::Int,
         (Type::Long { .. }, Attribute::Long) => Read::Long,
         (Type::Long { micros: false }, Attribute::Timestamp) => Read::Long,
         (Type::Long { micros: true }, Attribute::Timestamp) => Read::Micros,
@@ -152,6 +154,11 @@ impl Read {
     fn apply(&self, cursor: &mut Cursor, slot: Slot, row: &mut Vec<u8>, name: &str) -> Result<(), Malformed> {
         match self {
             Read::Boolean => row.put(slot, u64::from(cursor.boolean()?)),
+            Read::Int => {
+                let int = i32::try_from(cursor.long()?);
+                let int = int.map_err(|_| Malformed(format!("attribute `{name}` is no int")))?;
+                row.put(slot, i64::from(int) as u64);
+            }
             Read::Long => row.put(slot, cursor.long()? as u64),
             Read::Micros => row.put(slot, cursor.long()?.div_euclid(1000) as u64),
             Read::LongAsDouble => row.put(slot, (cursor.long()? as f64).to_bits()),
