@@ -2,7 +2,7 @@
 
 use super::activation::{Activation, Stored};
 use super::procedure::Procedure;
-use super::shape::{Kind, LEFT, MIDDLE, RIGHT};
+use super::shape::{Kind, LEFT, MIDDLE};
 use crate::occurrence::Occurrence;
 
 pub struct Cumulative;
@@ -54,23 +54,12 @@ impl Procedure for Cumulative {
 
     /// If E1's list is not empty, pass <e1, e2> and FLUSH E1's buffer.
     fn a_middle(a: &mut Activation, signalled: &[Occurrence]) {
-        use_each(a, MIDDLE, signalled);
-    }
-
-    /// Pass <e1, e2, e3>, or <e1, e3> if E2's list is empty; FLUSH E1's and E2's buffers.
-    fn star_right(a: &mut Activation, signalled: &[Occurrence]) {
-        for e3 in signalled {
-            while let Some(e1) = a.head(LEFT, RIGHT, e3) {
-                a.pass_interval(e1, e3);
+        for e2 in signalled {
+            while let Some(e1) = a.head(LEFT, MIDDLE, e2) {
+                a.pass(&[(LEFT, e1)], Some((MIDDLE, e2)));
                 a.delete(LEFT, &[e1]);
-                a.drop_orphans();
             }
         }
-    }
-
-    /// If E1's list is not empty, pass <e1, e3> and FLUSH E1's buffer.
-    fn not_right(a: &mut Activation, signalled: &[Occurrence]) {
-        use_each(a, RIGHT, signalled);
     }
 }
 
@@ -87,13 +76,4 @@ fn use_all(a: &mut Activation, list: usize, by: usize, e: &Occurrence) -> bool {
         a.delete(list, &all);
     }
     true
-}
-
-fn use_each(a: &mut Activation, by: usize, signalled: &[Occurrence]) {
-    for e in signalled {
-        while let Some(e1) = a.head(LEFT, by, e) {
-            a.pass(&[(LEFT, e1)], Some((by, e)));
-            a.delete(LEFT, &[e1]);
-        }
-    }
 }

@@ -54,9 +54,26 @@ pub trait Procedure {
         }
     }
 
-    fn star_right(a: &mut Activation, signalled: &[Occurrence]);
+    /// Pass <e1, e2, e3>, or <e1, e3> if E2's list is empty; FLUSH E1's and E2's buffers.
+    fn star_right(a: &mut Activation, signalled: &[Occurrence]) {
+        for e3 in signalled {
+            while let Some(e1) = a.head(LEFT, RIGHT, e3) {
+                a.pass_interval(e1, e3);
+                a.delete(LEFT, &[e1]);
+                a.drop_orphans();
+            }
+        }
+    }
 
-    fn not_right(a: &mut Activation, signalled: &[Occurrence]);
+    /// If E1's list is not empty, pass <e1, e3> and FLUSH E1's buffer.
+    fn not_right(a: &mut Activation, signalled: &[Occurrence]) {
+        for e3 in signalled {
+            while let Some(e1) = a.head(LEFT, RIGHT, e3) {
+                a.pass(&[(LEFT, e1)], Some((RIGHT, e3)));
+                a.delete(LEFT, &[e1]);
+            }
+        }
+    }
 
     /// NOT, over the interval [e1, e3]: an e2 beside e1 or e3 is inside, if it is another occurrence. e2 flushes E1's
     /// buffer.

@@ -2,7 +2,7 @@
 
 use super::activation::{Activation, Stored};
 use super::procedure::Procedure;
-use super::shape::{LEFT, MIDDLE, RIGHT};
+use super::shape::{LEFT, MIDDLE};
 use crate::occurrence::Occurrence;
 
 pub struct Recent;
@@ -84,27 +84,6 @@ impl Procedure for Recent {
         if !signalled.is_empty() {
             Self::left(a, signalled);
             a.drop_orphans();
-        }
-    }
-
-    /// Pass <e1, e2, e3>, or <e1, e3> if E2's list is empty; FLUSH E1's and E2's buffers.
-    fn star_right(a: &mut Activation, signalled: &[Occurrence]) {
-        for e3 in signalled {
-            while let Some(e1) = a.head(LEFT, RIGHT, e3) {
-                a.pass_interval(e1, e3);
-                a.delete(LEFT, &[e1]);
-                a.drop_orphans();
-            }
-        }
-    }
-
-    /// If E1's list is not empty, pass <e1, e3> and FLUSH E1's buffer.
-    fn not_right(a: &mut Activation, signalled: &[Occurrence]) {
-        for e3 in signalled {
-            while let Some(e1) = a.head(LEFT, RIGHT, e3) {
-                a.pass(&[(LEFT, e1)], Some((RIGHT, e3)));
-                a.delete(LEFT, &[e1]);
-            }
         }
     }
 }
