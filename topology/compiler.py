@@ -11,6 +11,7 @@ from tocsin.topology.model import Compilation
 from tocsin.topology.parsing import parse_program
 from tocsin.topology.passes import PASSES
 from tocsin.topology.plan import Plan
+from tocsin.topology.planning.memory import remembered
 from tocsin.topology.tree import Program
 
 _APP_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -50,9 +51,10 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
         compilation = Compilation(app, program, report, doubtful=set(program.broken))
         for run in PASSES:
             run(compilation)
+    known = remembered(compilation)
     return Plan(
         app,
-        types=tuple(map(plan_type, compilation.types.values())),
+        types=tuple(plan_type(event, known.get(name)) for name, event in compilation.types.items()),
         nodes=tuple(compilation.nodes),
         subtopologies=tuple(compilation.subtopologies),
         enums=tuple(compilation.enums.values()),

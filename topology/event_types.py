@@ -52,7 +52,8 @@ class EventType:
     """A declared or defined event, or a fact.
 
     `key`, `time`, `id`, `start` and `unit_by` are indexes of fields. `parent` names the type of which each
-    occurrence is one, too, `unit` the unit of work it belongs to.
+    occurrence is one, too, `unit` the unit of work it belongs to. `remember_ms` says how long ids are known:
+    a second record with one is the same event; None is for ever.
     """
 
     name: str
@@ -67,6 +68,7 @@ class EventType:
     parent: str | None = None
     phases: tuple[str, ...] = ()
     id: int | None = None
+    remember_ms: int | None = None
     start: int | None = None
     unit: str | None = None
     unit_by: int | None = None
@@ -95,13 +97,14 @@ class EventType:
             "parent": self.parent,
             "phases": list(self.phases),
             "id": self.id,
+            **({} if self.id is None else {"remember_ms": self.remember_ms}),
             "start": self.start,
             "unit": None if self.unit is None else {"type": self.unit, "by": self.unit_by},
         }
 
 
-def plan_type(declared: Type) -> EventType:
-    """Return the plan's form of a type."""
+def plan_type(declared: Type, remember_ms: int | None = None) -> EventType:
+    """Return the plan's form of a type whose ids are remembered for so long."""
     return EventType(
         name=declared.name,
         origin=Origin.DEFINED if declared.kind is Kind.DEFINED else Origin.INPUT,
@@ -117,6 +120,7 @@ def plan_type(declared: Type) -> EventType:
         parent=declared.parent,
         phases=tuple(phase.value for phase in PHASES.get(declared.kind, ())),
         id=declared.id,
+        remember_ms=remember_ms,
         start=declared.start,
         unit=None if declared.unit is None else declared.unit.unit,
         unit_by=None if declared.unit is None else declared.unit.by,

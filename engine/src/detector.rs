@@ -14,6 +14,7 @@ use crate::letter::{Reason, Reject};
 use crate::nodes::define::Emitted;
 use crate::order::{Pass, Refused, Source, Waiting};
 use crate::plan::{EventType, Origin, Plan};
+use crate::seen::{self, Seen};
 use crate::state::{self, Change, Codec, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
 use crate::value::Value;
 use crate::why::{Ending, Question};
@@ -64,6 +65,7 @@ pub struct Detector {
     carried: Vec<Vec<usize>>,
     writers: Writers,
     waiting: Waiting,
+    seen: Seen,
     graph: Graph,
     released: i64,
     /// The time of the earliest event.
@@ -127,6 +129,7 @@ impl Detector {
         let graph = builder.build()?;
         Ok(Detector {
             app: plan.app.clone(),
+            seen: Seen::new(&types),
             types,
             topics: Topics::new(topics, partition),
             output_topics,
@@ -195,7 +198,8 @@ impl Detector {
                     accepted += 1;
                     self.sources[source].saw(event.time);
                     self.began = self.began.min(event.time);
-                    if self.graph.wants(&event) {
+                    // What no rule wants may still be what a later record repeats.
+                    if self.seen.concerns(&event) || self.graph.wants(&event) {
                         self.waiting.push(event);
                     } else {
                         self.graph.pass_by(&event);
@@ -453,7 +457,7 @@ impl Detector {
         let before = self.graph.seq;
         let last = before.saturating_add(positions.max(1));
         self.start_clocks(watermark);
-        let Detector { waiting, graph, topics, types, emitted, failed, rejects, .. } = self;
+        let Detector { waiting, seen, graph, topics, types, emitted, failed, rejects, .. } = self;
         let mut handled = 0;
         let mut whole = true;
         let detected = emitted.records.len();
@@ -463,6 +467,9 @@ impl Detector {
             whole = graph.handle_due(time, last, &mut out) && graph.reaches(time, last);
             let Some(event) = whole.then(|| waiting.pop(source)).flatten() else { break };
             handled += 1;
+            if seen.concerns(&event) && !(seen.is_new(&event) && graph.wants(&event)) {
+                continue;
+            }
             let place = (event.source, event.partition, event.offset, event.time);
             graph.handle(event, &mut out);
             rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
@@ -475,6 +482,7 @@ impl Detector {
         self.counts.detected += (self.emitted.records.len() - detected) as u64;
         self.released = if whole { watermark } else { self.graph.rounds.time().saturating_add(1) };
         self.graph.expire(self.released, &self.topics);
+        self.seen.expire(self.released);
         self.graph.seq - before
     }
 
@@ -516,6 +524,7 @@ impl Detector {
         let mut state = Vec::new();
         let codec = Codec { types: &self.types, topics: &self.topics };
         self.graph.changes(&codec, &mut state);
+        self.seen.changes(&mut state);
         let progress = self.progress();
         state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
         Changes {
@@ -536,6 +545,9 @@ impl Detector {
 
     /// Takes an entry of the state as it was committed. An entry of a rule that is gone is passed over.
     pub fn load(&mut self, entry: &Entry) -> Result<(), Malformed> {
+        if entry.key.starts_with(seen::PREFIX) {
+            return self.seen.load(entry, &self.types);
+        }
         if entry.key != TASK_KEY {
             let codec = Codec { types: &self.types, topics: &self.topics };
             return self.graph.load(entry, &codec).map(drop);
@@ -574,7 +586,7 @@ impl Detector {
     }
 
     pub fn stored(&self) -> usize {
-        self.graph.stored()
+        self.graph.stored() + self.seen.len()
     }
 
     /// What went through each node of the graph, and what it keeps.

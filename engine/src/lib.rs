@@ -31,6 +31,7 @@ mod python;
 mod relation;
 mod report;
 mod rounds;
+mod seen;
 mod state;
 mod time;
 mod timers;

@@ -64,6 +64,9 @@ pub struct EventType {
     pub kind: String,
     pub parent: Option<String>,
     pub id: Option<usize>,
+    /// How long ids are remembered; without it for ever.
+    #[serde(default)]
+    pub remember_ms: Option<i64>,
     pub start: Option<usize>,
 }
 
@@ -601,6 +604,7 @@ impl Plan {
             let fields = event_type.fields.len();
             ensure(fields <= MAX_FIELDS, "the number of a type's attributes")?;
             ensure(event_type.lateness_ms >= 0, "a lateness")?;
+            ensure(event_type.remember_ms.is_none_or(|ms| ms >= 0), "how long ids are remembered")?;
             let named = [event_type.key, event_type.time, event_type.id, event_type.start];
             for index in named.into_iter().flatten() {
                 ensure(index < fields, "a key, id, time or start attribute")?;

@@ -10,12 +10,12 @@ A world is immutable. `with_derived` adds what was detected, `with_changes` what
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from tests.oracle import calendar
 from tests.oracle.history import Change, Input, Occurrence, Position, Value, due, in_order, timer
-from tocsin.topology import tree
+from tocsin.topology import compile_rules, tree
 from tocsin.topology.tree import EventKind, Modifier
 
 PHASES = {EventKind.OPERATION: Modifier.END, EventKind.UNIT: Modifier.COMMIT}
@@ -48,9 +48,9 @@ class World:
     ) -> "World":
         """The world of these input events. Without an `until`, time ends with the last of them."""
         declared = {d.name.text: d for d in program.declarations if isinstance(d, tree.Event)}
-        occurrences = {o.label: o for o in reversed(primitives(declared, tuple(events)))}
-        ordered = in_order(occurrences.values())
-        times = [occurrence.time for occurrence in ordered] or [0]
+        occurrences = in_order(primitives(declared, tuple(events)))
+        ordered = once_each(program, occurrences)
+        times = [occurrence.time for occurrence in occurrences] or [0]
         changes = [keyed(program, change) for change in facts]
         return World(
             program,
@@ -182,8 +182,35 @@ class World:
 
 
 def primitives(declared: Mapping[str, tree.Event], events: Sequence[Input]) -> list[Occurrence]:
-    """The occurrences of the input events; two with the same own id will have the same label."""
+    """The occurrences of the input events; two with the same own id have the same label."""
     return [primitive(inherited(declared, event.type), event, i) for i, event in enumerate(events)]
+
+
+def once_each(program: tree.Program, occurrences: Sequence[Occurrence]) -> tuple[Occurrence, ...]:
+    """The occurrences without those that repeat the own id of an earlier one, for as long as it is known.
+
+    How long that is depends on how long rules keep the type, which the compiler proves. One that has its id
+    from a time before that is another event, with another label.
+    """
+    if len({occurrence.label for occurrence in occurrences}) == len(occurrences):
+        return tuple(occurrences)
+    known_ms = remembered(str(program))
+    kept: dict[Hashable, Occurrence] = {}
+    found: list[Occurrence] = []
+    for occurrence in occurrences:
+        first, known = kept.get(occurrence.label), known_ms[occurrence.type]
+        if first is not None and (known is None or occurrence.time - first.time <= known):
+            continue
+        kept[occurrence.label] = occurrence
+        label = occurrence.label if first is None else (occurrence.label, occurrence.position)
+        found.append(replace(occurrence, label=label))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def remembered(program: str) -> Mapping[str, int | None]:
+    """For how long ids are known, by type."""
+    return {type_.name: type_.remember_ms for type_ in compile_rules(program, app="oracle").types}
 
 
 def inherited(declared: Mapping[str, tree.Event], name: str) -> tree.Event:

@@ -103,7 +103,7 @@ def records_of(
                 headers if carried[topic] > 1 else None,
             )
         )
-        # Two records with one id are one event, which is the first.
+        # Two records with one id are one event, which is the first of them.
         if number in by_number:
             occurrences[topic, offset] = by_number[number]
     for change in facts:
