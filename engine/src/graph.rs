@@ -114,6 +114,18 @@ pub struct Outbox<'a> {
     pub failed: &'a mut Vec<Unencodable>,
 }
 
+impl Node {
+    /// Whether it still waits for an alarm that it set.
+    fn awaits(&self, time: i64, token: &[u8]) -> bool {
+        match self {
+            Node::Operator(node) => node.awaits(time, token),
+            Node::Pattern(node) => node.awaits(token),
+            Node::Matching(node) => node.awaits(time),
+            Node::Timer(_) | Node::Change(_) | Node::Join(_) | Node::Define(_) | Node::Rule(_) => true,
+        }
+    }
+}
+
 impl Graph {
     /// Called once, when all nodes and edges are there.
     pub fn finish(&mut self) {
@@ -163,6 +175,10 @@ impl Graph {
                 return false;
             }
             let Some((time, id, token)) = self.timers.pop_before(before) else { break };
+            // What nobody waits for any more is no position: a task that starts again does not know of it.
+            if !self.nodes[id].awaits(time, &token) {
+                continue;
+            }
             self.begin(time);
             let mut moment = Moment {
                 seq: self.seq,

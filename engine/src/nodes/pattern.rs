@@ -337,6 +337,12 @@ impl PatternNode {
         self.ahead.visit_tied(number, key.bytes(), |place| give_up(pending, place, &mut forbidden));
     }
 
+    /// Whether something still waits for a point in time.
+    pub fn awaits(&self, token: &[u8]) -> bool {
+        let cell = self.pending.as_ref().and_then(|pending| pending.get(&Key::from_slice(token)));
+        cell.is_some_and(|cell| !cell.list(0).is_empty())
+    }
+
     /// The time is up for everything that waited for one point in time: it is simultaneous.
     pub fn wake(&mut self, token: &[u8], moment: &mut Moment) {
         let Some(pending) = &mut self.pending else { return };

@@ -204,6 +204,11 @@ impl MatchingNode {
         self.pass_on(found, moment);
     }
 
+    /// Whether some state waits for a time that has come.
+    pub fn awaits(&self, time: i64) -> bool {
+        self.due.first().is_some_and(|(due, _)| *due <= time)
+    }
+
     /// It is a time that some states waited for. All of them are woken at this one position.
     pub fn wake(&mut self, moment: &mut Moment) {
         let mut woken: Vec<(u64, Key)> = Vec::new();

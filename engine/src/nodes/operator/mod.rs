@@ -277,6 +277,17 @@ impl OperatorNode {
         }
     }
 
+    /// Whether something still waits for a time that the node asked for.
+    pub fn awaits(&self, time: i64, asked: &[u8]) -> bool {
+        if let Some(waiting) = &self.waiting {
+            return waiting.get(&Key::from_slice(asked)).is_some_and(|cell| !cell.list(0).is_empty());
+        }
+        let Some((of, key)) = asked.split_at_checked(8) else { return false };
+        let initiators = self.cells.get(&Key::from_slice(key)).into_iter().flat_map(|cell| cell.list(LEFT));
+        let oldest = self.shape.within_ms.map_or(i64::MIN, |within| time.saturating_sub(within));
+        initiators.map(|kept| &kept.occurrence).any(|e1| e1.seq.to_be_bytes() == of && e1.start >= oldest)
+    }
+
     /// A time has come that the node asked for.
     pub fn wake(&mut self, woken: &[u8], moment: &mut Moment) {
         if self.waiting.is_some() {
