@@ -30,7 +30,8 @@ pub fn slot_kind(kind: Type) -> SlotKind {
         Type::Boolean => SlotKind::Boolean,
         Type::Int | Type::Long | Type::Timestamp => SlotKind::Long,
         Type::Float | Type::Double => SlotKind::Double,
-        Type::String | Type::Bytes => SlotKind::Text,
+        Type::String => SlotKind::Text,
+        Type::Bytes => SlotKind::Bytes,
     }
 }
 
@@ -78,7 +79,7 @@ pub fn layouts(plan: &Plan, nodes: &[usize]) -> Vec<Layout> {
         .iter()
         .enumerate()
         .map(|(id, event_type)| {
-            let kinds = event_type.fields.iter().map(|field| slot_kind(field.kind));
+            let kinds = event_type.fields.iter().map(|field| if field.many { SlotKind::List } else { slot_kind(field.kind) });
             Layout::new(&kinds.zip(needed[id].iter().copied()).collect::<Vec<_>>(), widest(id))
         })
         .collect()

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
+use crate::state;
 use crate::value::Value;
 
 /// Bytes of a row kept inside the event; longer rows move to the heap.
@@ -144,11 +145,13 @@ impl Event {
         }
         let at = slot.at as usize;
         let raw = u64::from_le_bytes(self.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
+        let tail = || self.bytes(Range { at: raw as u32, len: (raw >> 32) as u32 });
         match slot.kind {
             SlotKind::Boolean => Value::Boolean(raw != 0),
             SlotKind::Long => Value::Long(raw as i64),
             SlotKind::Double => Value::Double(f64::from_bits(raw)),
-            SlotKind::Text => Value::text(self.bytes(Range { at: raw as u32, len: (raw >> 32) as u32 })),
+            SlotKind::Text | SlotKind::Bytes => Value::text(tail()),
+            SlotKind::List => state::read_list(tail()).unwrap_or(Value::Null),
         }
     }
 }
@@ -159,6 +162,9 @@ pub enum SlotKind {
     Long,
     Double,
     Text,
+    Bytes,
+    /// Values one behind the other, as a state has them.
+    List,
 }
 
 /// Where an attribute stands in the rows of its type.
@@ -208,17 +214,19 @@ impl Layout {
         row.extend_from_slice(&self.all_null);
     }
 
-    /// Whether every string of the row lies inside it and is UTF-8: asked of rows that come from a store.
+    /// Whether all of the row lies inside it, and every string is UTF-8: asked of rows that come from a store.
     pub fn holds(&self, event: &Event) -> bool {
         let inside = |r: Range| (r.at as usize).saturating_add(r.len as usize) <= event.row.len();
         if event.row.len() < self.head || !inside(event.key) || !inside(event.own_id) {
             return false;
         }
-        self.slots().filter(|s| s.kind == SlotKind::Text).all(|slot| {
+        let tailed = |s: &Slot| matches!(s.kind, SlotKind::Text | SlotKind::Bytes | SlotKind::List);
+        self.slots().filter(tailed).all(|slot| {
             let at = slot.at as usize;
             let raw = u64::from_le_bytes(event.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
             let range = Range { at: raw as u32, len: (raw >> 32) as u32 };
-            inside(range) && std::str::from_utf8(event.bytes(range)).is_ok()
+            inside(range)
+                && (slot.kind != SlotKind::Text || std::str::from_utf8(event.bytes(range)).is_ok())
         })
     }
 }
@@ -226,7 +234,7 @@ impl Layout {
 /// Writes values into a row under construction.
 pub trait RowWriter {
     fn put(&mut self, slot: Slot, raw: u64);
-    /// `text` is UTF-8.
+    /// Text, which is UTF-8, or bytes.
     fn put_text(&mut self, slot: Slot, text: &[u8]);
     /// Leaves out what is absent, or of another type than the attribute.
     fn put_value(&mut self, slot: Slot, value: &Value);
@@ -252,7 +260,8 @@ impl RowWriter for Vec<u8> {
             (Value::Long(n), SlotKind::Long) => self.put(slot, *n as u64),
             (Value::Long(n), SlotKind::Double) => self.put(slot, (*n as f64).to_bits()),
             (Value::Double(x), SlotKind::Double) => self.put(slot, x.to_bits()),
-            (Value::Text(s), SlotKind::Text) => self.put_text(slot, s),
+            (Value::Text(s), SlotKind::Text | SlotKind::Bytes) => self.put_text(slot, s),
+            (Value::List(values), SlotKind::List) => self.put_text(slot, &state::write_list(values)),
             _ => {}
         }
     }

@@ -257,10 +257,14 @@ impl Codec<'_> {
     }
 }
 
-/// A tag and the value: 0 absent, 1 boolean, 2 long, 3 double, 4 text.
+/// A tag and the value: 0 absent, 1 boolean, 2 long, 3 double, 4 text or bytes, 5 a list.
 pub fn write_value(value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Null | Value::List(_) => encode::long(out, 0),
+        Value::Null => encode::long(out, 0),
+        Value::List(values) => {
+            encode::long(out, 5);
+            encode::blob(out, &write_list(values));
+        }
         Value::Boolean(b) => {
             encode::long(out, 1);
             encode::long(out, i64::from(*b));
@@ -280,6 +284,24 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
+/// The values of a list, one behind the other; a list has no lists in it.
+pub fn write_list(values: &[Value]) -> Vec<u8> {
+    let mut out = Vec::new();
+    values.iter().filter(|value| !matches!(value, Value::List(_))).for_each(|value| write_value(value, &mut out));
+    out
+}
+
+/// A list that `write_list` wrote.
+pub fn read_list(bytes: &[u8]) -> Result<Value<'static>, Malformed> {
+    let mut cursor = Cursor::new(bytes);
+    let mut values = Vec::new();
+    while cursor.remaining() > 0 {
+        let tag = cursor.long()?;
+        values.push(read_single(tag, &mut cursor)?);
+    }
+    Ok(Value::List(values))
+}
+
 pub fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
     match cursor.long()? {
         VERSION => Ok(()),
@@ -291,7 +313,14 @@ pub fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
 
 /// A value that `write_value` wrote.
 pub fn read_any(cursor: &mut Cursor) -> Result<Value<'static>, Malformed> {
-    Ok(match cursor.long()? {
+    match cursor.long()? {
+        5 => read_list(cursor.blob()?),
+        tag => read_single(tag, cursor),
+    }
+}
+
+fn read_single(tag: i64, cursor: &mut Cursor) -> Result<Value<'static>, Malformed> {
+    Ok(match tag {
         0 => Value::Null,
         1 => Value::Boolean(cursor.long()? != 0),
         2 => Value::Long(cursor.long()?),
@@ -309,13 +338,19 @@ fn read_value(cursor: &mut Cursor, slot: Option<crate::event::Slot>, row: &mut V
         1 => (SlotKind::Boolean, cursor.long()? as u64),
         2 => (SlotKind::Long, cursor.long()? as u64),
         3 => (SlotKind::Double, u64::from_le_bytes(cursor.take(8)?.try_into().expect("8 bytes were taken"))),
-        4 => {
-            let text = std::str::from_utf8(cursor.blob()?).map_err(|_| wrong())?;
+        4 | 5 => {
+            let bytes = cursor.blob()?;
+            let fits = |slot: crate::event::Slot| match slot.kind {
+                SlotKind::Text => tag == 4 && std::str::from_utf8(bytes).is_ok(),
+                SlotKind::Bytes => tag == 4,
+                SlotKind::List => tag == 5 && read_list(bytes).is_ok(),
+                SlotKind::Boolean | SlotKind::Long | SlotKind::Double => false,
+            };
             if let Some(slot) = slot {
-                if slot.kind != SlotKind::Text {
+                if !fits(slot) {
                     return Err(wrong());
                 }
-                row.put_text(slot, text.as_bytes());
+                row.put_text(slot, bytes);
             }
             return Ok(());
         }

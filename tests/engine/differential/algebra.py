@@ -40,6 +40,8 @@ class Expressions:
     count: int = 0
     tie: float = 0.0
     grouped: bool = False
+    deepest: int = 2
+    """How deep operators stand in each other; what has few of them occurs often."""
     context: str = ""
     name: str = ""
     """A named expression that is to be used once."""
@@ -49,6 +51,7 @@ class Expressions:
         terms, random = self.terms, self.terms.random
         self.tie = random.choice((0.0, 0.5, 0.8, 1.0))
         self.grouped = "Op" in self.types and terms.chance(0.2)
+        self.deepest = random.choice((0, 0, 1, 1, 2))
         context = self.context = random.choice(CONTEXTS)
         if terms.chance(0.15):
             self.name = self.new_name()
@@ -71,7 +74,7 @@ class Expressions:
 
     def expression(self, place: Place, depth: int) -> str:
         """Return an operand, in parentheses where it needs them."""
-        if depth > 2 or self.terms.chance(0.25 + 0.25 * depth):
+        if depth > self.deepest or self.terms.chance(0.25 * depth):
             return self.leaf(place)
         return f"({self.operator(place, depth)})"
 

@@ -116,7 +116,7 @@ class _Program:
         self._terms = Terms(random, used, scale=1000 if timers else 1)
         self._timers = timers
         pool = list(EVENTS)
-        weights = [6, 6, 3, 2, 2, 1.5, 1]
+        weights = [6, 6, 4, 2, 2, 1.5, 1]
         count = random.choice((1, 2, 2, 3, 3, 4))
         chosen = {random.choices(pool, weights)[0] for _ in range(count)}
         parents = {EVENTS[name].parent or name for name in chosen}

@@ -150,3 +150,25 @@ def test_an_operand_sees_what_the_whole_expression_leads_to_at_one_position() ->
     define R from aperiodic*(B, R, A) ; A as r within 200 ms context unrestricted;
     """
     assert agree(rules, b(87), a(89), a(89, n=1), a(89, n=2))
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+def test_lists_and_bytes_go_on_into_what_is_defined_by_what_has_them(seed: int | None) -> None:
+    rules = """
+    event C (k: string, b: bytes) on "c" key k;
+    define R (ns: long[], b: bytes) from any(2, (C as c)*) and A as a within 9 ms
+     where ns = list(a.n), b = last(c.b);
+    define S (ns: long[], b: bytes) from B as b and last R as r within 9 ms from b where ns = r.ns, b = r.b;
+    """
+    history = (event("C", t=1, k="a", b=b"a"), event("C", t=2, k="a", b=b"b"), a(3, n=7), b(4), b(5))
+    assert agree(rules, *history, drive=Drive(seed))
+
+
+def test_what_ends_a_repeat_ends_it_for_any_value() -> None:
+    """A parameter that only the end of a repeat mentions ties nothing."""
+    rules = """
+    define R (n: long) from A as a where n = a.n;
+    define S (k: string) from match (R as r {1,} until A(k = $k) as a) within 20 ms where k = a.k unbounded;
+    define T (k: string) from match every (B as r {1,} until A(k = $k) as a) where k = a.k unbounded;
+    """
+    assert agree(rules, b(1), a(5, k="b"), a(5, n=1), b(6), a(7), until=30)

@@ -43,6 +43,8 @@ SHAPES: Sequence[tuple[str, ...]] = (
     ("fact", "fact"),
     ("change", "event"),
     ("change", "fact"),
+    ("change", "not_fact"),
+    ("change", "not_fact"),
 )
 """What plain rules ask for: with few conditions, so that they fire often."""
 
@@ -200,7 +202,8 @@ class Whens:
     def _event(self, *, facts_only: bool) -> str:
         del facts_only
         self.terms.used["condition event"] += 1
-        name = self.terms.random.choice([*self.events, *self.events, *self.levels])
+        published = bool(self.levels) and self.terms.chance(0.35)
+        name = self.terms.random.choice([*(self.levels if published else self.events)])
         self.level = max(self.level, self.levels.get(name, 0))
         self.published = self.published or name in self.levels
         schema = self.events.get(name, PUBLISHED)

@@ -108,7 +108,8 @@ fn value(bytes: Option<&[u8]>, kind: SlotKind) -> Value<'static> {
         SlotKind::Boolean => Value::Boolean(bytes == [1]),
         SlotKind::Long => number().map_or(Value::Null, |raw| Value::Long(raw as i64)),
         SlotKind::Double => number().map_or(Value::Null, |raw| Value::Double(f64::from_bits(raw))),
-        SlotKind::Text => Value::text(bytes).into_owned(),
+        SlotKind::Text | SlotKind::Bytes => Value::text(bytes).into_owned(),
+        SlotKind::List => Value::Null,
     }
 }
 
