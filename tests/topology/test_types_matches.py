@@ -225,3 +225,8 @@ def test_a_match_comes_true_with_a_value_of_what_ties_its_steps(text: str) -> No
 
 def test_what_ends_a_repeat_may_have_the_value() -> None:
     assert rule("define X from match Smoke($a){0,} until Smoke($a) unbounded;").equality_parameters()
+
+
+def test_what_ends_a_repeat_is_no_part_of_what_is_repeated() -> None:
+    assert rule("define X from match Smoke{1,} until Rain($a) unbounded;").equality_parameters() == []
+    assert rule("define X from match Smoke($a){1,} until Rain unbounded;").equality_parameters()

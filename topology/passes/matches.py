@@ -212,7 +212,10 @@ class _MatchTyping:
 
 
 def _occurrences(expr: MatchExpr) -> list[Occurrence]:
-    """Return the occurrences of a match; what is repeated is there twice, for so its parameters tie it."""
+    """Return the occurrences of a match; what is repeated is there twice, for so its parameters tie it.
+
+    What ends a repeat is not repeated itself.
+    """
     found: list[Occurrence] = []
     if isinstance(expr, Step):
         written = expr.occurrence
@@ -221,7 +224,9 @@ def _occurrences(expr: MatchExpr) -> list[Occurrence]:
         found.append(occurrence)
     for operand in expr.operands:
         found += _occurrences(operand)
-    return found * 2 if isinstance(expr, Repeat) and expr.high != 1 else found
+    if isinstance(expr, Repeat) and expr.high != 1:
+        found += _occurrences(expr.operand)
+    return found
 
 
 def _edge(node: sources.MatchNode, end: int) -> int | None:
