@@ -22,9 +22,6 @@ use crate::plan::{self, Context, EventType, Match, Plan, RawExpr, Select, Type};
 /// What points in time are called that have no name.
 const UNNAMED: [&str; 3] = ["Timer", "plus", "periodic"];
 
-/// Ports of a node's own entries, behind those of its inputs.
-const LIMIT: u8 = u8::MAX - 1;
-
 pub fn slot_kind(kind: Type) -> SlotKind {
     match kind {
         Type::Boolean => SlotKind::Boolean,
@@ -56,25 +53,22 @@ pub fn layouts(plan: &Plan, nodes: &[usize]) -> Vec<Layout> {
         }
     }
     // An attribute that is read of one of a family is held by all of it that have it: their rows begin alike.
-    let roots: Vec<usize> = (0..plan.types.len()).map(|id| ancestors(plan, id).last().copied().unwrap_or(id)).collect();
-    for root in 0..plan.types.len() {
-        let family: Vec<usize> = (0..plan.types.len()).filter(|&id| roots[id] == root).collect();
-        if family.len() < 2 {
-            continue;
-        }
+    let roots: Vec<usize> = (0..plan.types.len()).map(|id| plan.ancestors(id).last().unwrap_or(id)).collect();
+    let mut families: Vec<Vec<usize>> = vec![Vec::new(); plan.types.len()];
+    roots.iter().enumerate().for_each(|(id, root)| families[*root].push(id));
+    for family in families.iter().filter(|family| family.len() > 1) {
         let mut all = Vec::new();
-        for &id in &family {
+        for &id in family {
             all.resize(needed[id].len().max(all.len()), false);
             all.iter_mut().zip(&needed[id]).for_each(|(flag, own)| *flag |= *own);
         }
-        for &id in &family {
+        for &id in family {
             needed[id].iter_mut().zip(&all).for_each(|(own, flag)| *own = *flag);
         }
     }
-    let widest = |id: usize| {
-        let family = (0..plan.types.len()).filter(|&other| roots[other] == roots[id]);
-        family.map(|other| needed[other].iter().filter(|flag| **flag).count()).max().unwrap_or_default()
-    };
+    let width = |id: &usize| needed[*id].iter().filter(|flag| **flag).count();
+    let widths: Vec<usize> = families.iter().map(|of| of.iter().map(width).max().unwrap_or_default()).collect();
+    let widest = |id: usize| widths[roots[id]];
     plan.types
         .iter()
         .enumerate()
@@ -83,22 +77,6 @@ pub fn layouts(plan: &Plan, nodes: &[usize]) -> Vec<Layout> {
             Layout::new(&kinds.zip(needed[id].iter().copied()).collect::<Vec<_>>(), widest(id))
         })
         .collect()
-}
-
-/// The types a type extends, the nearest first.
-pub fn ancestors(plan: &Plan, type_id: usize) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut at = type_id;
-    while let Some(parent) = plan.types[at].parent.as_ref() {
-        match plan.types.iter().position(|t| t.name == *parent) {
-            Some(next) if next != type_id && !found.contains(&next) => {
-                found.push(next);
-                at = next;
-            }
-            _ => break,
-        }
-    }
-    found
 }
 
 /// Every (type, field) that a node reads.
@@ -293,7 +271,7 @@ impl Builder<'_> {
             let leaf = graph.leaf_readers.len();
             leaves.insert(id, leaf);
             graph.leaf_readers.push(Vec::new());
-            let types = (0..self.plan.types.len()).filter(|id| self.is_one(*id, read));
+            let types = self.plan.extending(read).iter().copied();
             let types: Vec<usize> = types.collect();
             types.iter().for_each(|type_id| graph.filters[*type_id].add(leaf, filter.as_ref()));
             graph.legend.leaves.push(Place::new(self.plan, id, None));
@@ -323,7 +301,7 @@ impl Builder<'_> {
 
     /// Whether an event of a type is one of another type, too.
     pub fn is_one(&self, type_id: usize, of: usize) -> bool {
-        type_id == of || ancestors(self.plan, type_id).contains(&of)
+        type_id == of || self.plan.ancestors(type_id).any(|parent| parent == of)
     }
 
     fn filter(&self, source: &plan::Source) -> Result<Option<Expr>, String> {
@@ -349,7 +327,7 @@ impl Builder<'_> {
             }
             plan::Node::Change(change) => self.change(change).map(Node::Change),
             plan::Node::Join(join) => self.join(id, join).map(Box::new).map(Node::Join),
-            plan::Node::Define(define) => self.define(id, define).map(Box::new).map(Node::Define),
+            plan::Node::Define(define) => self.define(define).map(Box::new).map(Node::Define),
             plan::Node::Rule(rule) => self.rule(rule).map(Box::new).map(Node::Rule),
             node => {
                 let context = context.unwrap_or(Context::Recent);
@@ -364,7 +342,7 @@ impl Builder<'_> {
         match self.plan.sampled(node, slot) {
             Some((type_id, sampled)) if field == 0 => self.slot(&[Some(type_id)], 0, sampled),
             Some(_) => None,
-            None => self.slot(&self.plan.slot_types(node), slot, field),
+            None => self.slot(self.plan.slot_types(node), slot, field),
         }
     }
 
@@ -413,10 +391,9 @@ impl Builder<'_> {
             probe.push((other, self.slot(types, other, field).ok_or_else(unread)?));
         }
         let held = types.get(slot).copied().flatten();
-        let types_held = (0..self.plan.types.len())
-            .filter(|&id| held.is_some_and(|held| id == held || ancestors(self.plan, id).contains(&held)))
-            .map(|id| id as u16);
-        let types_held = if held.is_none() { vec![NO_TYPE] } else { types_held.collect() };
+        let types_held = held.map_or(vec![NO_TYPE], |held| {
+            self.plan.extending(held).iter().map(|id| *id as u16).collect()
+        });
         // What comes behind it is not known yet when the condition is evaluated.
         let condition = self.optional(condition, &types[..=slot])?;
         Ok(Part { slot, types: types_held, own_slots, probe, condition, store })
@@ -435,7 +412,7 @@ impl Builder<'_> {
                 && given.from == 0
                 && raw.consuming.is_empty();
             let store = Store::new(prefix(index + 1), given.horizon_ms, only_last);
-            let part = self.part(index + 1, &given.matches, &given.condition, &types, store)?;
+            let part = self.part(index + 1, &given.matches, &given.condition, types, store)?;
             let (select, count, within_ms, from) = (given.select, given.count, given.within_ms, given.from);
             constituents.push(Constituent { part, select, count, within_ms, from });
         }
@@ -443,14 +420,14 @@ impl Builder<'_> {
         let mut negations = Vec::new();
         for given in &raw.negations {
             let store = Store::new(prefix(slot), given.horizon_ms, false);
-            let part = self.part(slot, &given.matches, &given.condition, &types, store)?;
+            let part = self.part(slot, &given.matches, &given.condition, types, store)?;
             negations.push(Negation { part, range: range(given.range, constituents.len())? });
             slot += 1;
         }
         let mut aggregates = Vec::new();
         for given in &raw.aggregates {
             let store = Store::new(prefix(slot), given.horizon_ms, false);
-            let part = self.part(slot, &given.matches, &given.condition, &types, store)?;
+            let part = self.part(slot, &given.matches, &given.condition, types, store)?;
             let function = Function::parse(&given.function);
             let function = function.ok_or_else(|| format!("an unknown aggregate: {}", given.function))?;
             let range = range(given.range, constituents.len())?;
@@ -458,7 +435,7 @@ impl Builder<'_> {
                 ready: ready(range, &given.matches, &given.condition, slot),
                 part,
                 function,
-                field: given.field.map(|field| self.slot(&types, slot, field).ok_or("an aggregate of nothing")).transpose()?,
+                field: given.field.map(|field| self.slot(types, slot, field).ok_or("an aggregate of nothing")).transpose()?,
                 argument: given.argument.unwrap_or_default(),
                 limit: given.limit,
                 range,
@@ -476,7 +453,7 @@ impl Builder<'_> {
         if bounds.iter().any(|bound| bound.ready > chosen) || raw.consuming.iter().any(|slot| *slot > chosen) {
             return Err("the plan is inconsistent: a bound or `consuming` of no constituent".into());
         }
-        let condition = self.optional(&raw.condition, &types)?;
+        let condition = self.optional(&raw.condition, types)?;
         let consuming = raw.consuming.clone();
         Ok(PatternNode::new(constituents, bounds, negations, aggregates, condition, consuming, fingerprint))
     }
@@ -488,7 +465,7 @@ impl Builder<'_> {
         let types = self.plan.slot_types(input);
         let written = match &self.plan.nodes[input] {
             plan::Node::Pattern(pattern) => (0..=pattern.constituents.len() as u16).collect(),
-            node if node.operator().is_some() => self.plan.written_order(input),
+            node if node.operator().is_some() => self.plan.written_order(input).to_vec(),
             _ => return Vec::new(),
         };
         for slot in written {
@@ -503,8 +480,8 @@ impl Builder<'_> {
         places.into_iter().map(|(_, slots)| slots).collect()
     }
 
-    fn define(&self, id: usize, raw: &plan::Define) -> Result<DefineNode, String> {
-        let types = self.plan.slot_types(raw.input);
+    fn define(&self, raw: &plan::Define) -> Result<DefineNode, String> {
+        let types = self.plan.slot_types(raw.input).to_vec();
         let defined = &self.plan.types[raw.type_id];
         let fingerprint = parse_fingerprint(&raw.fingerprint)?;
         let attributes: Result<Vec<_>, String> = defined
@@ -523,8 +500,6 @@ impl Builder<'_> {
             .ok_or_else(|| format!("no destination was given for complex event {}", defined.name))?;
         let topic = self.topics.iter().position(|t| *t == destination.topic).unwrap_or_default();
         let name = |id: &Option<usize>| id.map_or("Timer", |id| self.plan.types[id].name.as_str());
-        let reads = |node: &plan::Node| matches!(node, plan::Node::Source(s) if s.type_id == raw.type_id);
-        let _ = id;
         Ok(DefineNode {
             fingerprint,
             type_id: raw.type_id as u16,
@@ -533,7 +508,7 @@ impl Builder<'_> {
             condition: self.optional_over(raw.input, &raw.condition)?,
             attributes: attributes?,
             bindings: self.bindings(raw.input, &raw.bindings)?,
-            limit: raw.rate.map(|rate| Limit::new(rate, [&fingerprint[..], &[LIMIT]].concat())),
+            limit: raw.rate.map(|rate| Limit::new(rate, &fingerprint)),
             key: defined.key,
             roles: raw
                 .roles
@@ -544,7 +519,7 @@ impl Builder<'_> {
             places: self.role_places(raw.input, &raw.roles),
             order: raw.order,
             made: (0, 0),
-            derives: self.plan.nodes.iter().any(reads),
+            derives: self.plan.is_read(raw.type_id),
             repeats: matches!(self.plan.nodes[raw.input], plan::Node::Match(_)),
             output: Output {
                 topic: topic as u32,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::build::{ancestors, Builder, Variant};
+use crate::build::{Builder, Variant};
 use crate::plan;
 
 impl Builder<'_> {
@@ -85,7 +85,7 @@ impl Builder<'_> {
             _ => Vec::new(),
         };
         let known = made.into_iter().filter(|made| *made < self.plan.types.len());
-        known.flat_map(|made| ancestors(self.plan, made).into_iter().chain([made])).collect()
+        known.flat_map(|made| self.plan.ancestors(made).chain([made])).collect()
     }
 }
 

@@ -13,9 +13,6 @@ use crate::nodes::route::{End, Map, Probe, Route, Test, Tie};
 use crate::nodes::rule::{action_fingerprint, Action, Publish, RuleNode};
 use crate::plan::{self, RawExpr};
 
-/// The port of a rule's own entries.
-const LIMIT: u8 = u8::MAX - 1;
-
 impl Builder<'_> {
     /// Tells the graph which nodes depend on which facts.
     pub fn connect_facts(&self, graph: &mut Graph, planned: impl Iterator<Item = usize>) {
@@ -55,13 +52,13 @@ impl Builder<'_> {
         let slots: Vec<(usize, usize)> =
             raw.conditions.iter().map(|given| (given.slot, self.plan.slot_types(given.node).len())).collect();
         let positive: Vec<bool> = raw.conditions.iter().map(|given| !given.negated).collect();
-        let tests = raw.conditions.iter().map(|given| self.tests(&given.condition, &types));
+        let tests = raw.conditions.iter().map(|given| self.tests(&given.condition, types));
         let tests: Vec<Vec<Test>> = tests.collect::<Result<_, _>>()?;
         let mut ties = Vec::new();
         for (condition, given) in raw.conditions.iter().enumerate() {
             for tie in &given.matches {
                 let end = |condition: usize, (slot, field): (usize, usize)| {
-                    let at = self.slot(&types, slot, field);
+                    let at = self.slot(types, slot, field);
                     at.map(|at| End { condition, slot, at })
                         .ok_or("the plan is inconsistent: a match reads no attribute")
                 };
@@ -130,14 +127,14 @@ impl Builder<'_> {
     /// The types of what a leaf lets pass.
     fn types_of(&self, leaf: usize) -> Vec<u16> {
         let read = self.plan.slot_types(leaf).first().copied().flatten();
-        let all = (0..self.plan.types.len()).filter(|id| read.is_some_and(|read| self.is_one(*id, read)));
-        all.map(|id| id as u16).collect()
+        let all = read.map_or(&[][..], |read| self.plan.extending(read));
+        all.iter().map(|id| *id as u16).collect()
     }
 
     /// The conditions that must all hold, each with what it speaks of.
     fn tests(&self, raw: &Option<RawExpr>, types: &[Option<usize>]) -> Result<Vec<Test>, String> {
         let mut conjuncts = Vec::new();
-        raw.iter().for_each(|raw| split(raw, &mut conjuncts));
+        raw.iter().for_each(|raw| expr::conjuncts(raw, &mut conjuncts));
         let test = |raw: &&RawExpr| {
             let mut slots = Vec::new();
             expr::slots(raw, &mut slots);
@@ -159,7 +156,7 @@ impl Builder<'_> {
             }
         }
         let actions = raw.actions.iter().enumerate();
-        let actions = actions.map(|(number, action)| self.action(raw, number, action, &types, &hidden));
+        let actions = actions.map(|(number, action)| self.action(raw, number, action, types, &hidden));
         Ok(RuleNode {
             fingerprint,
             rule: raw.rule.clone(),
@@ -169,7 +166,7 @@ impl Builder<'_> {
             immediate: raw.coupling == "immediate",
             condition: self.optional_over(raw.input, &raw.condition)?,
             bindings: self.bindings(raw.input, &raw.bindings)?,
-            limit: raw.rate.map(|rate| Limit::new(rate, [&fingerprint[..], &[LIMIT]].concat())),
+            limit: raw.rate.map(|rate| Limit::new(rate, &fingerprint)),
             actions: actions.collect::<Result<_, _>>()?,
             facts_only,
             repeats: self.repeats(raw.input),
@@ -258,11 +255,6 @@ impl Builder<'_> {
             true => Vec::new(),
             false => [encode::as_blob(role), encode::as_blob(name(id))].concat(),
         };
-        let read = |node: &plan::Node| match node {
-            plan::Node::Source(source) => self.is_one(type_id, source.type_id),
-            plan::Node::Match(matching) => matching.stream.iter().any(|id| self.is_one(type_id, *id)),
-            _ => false,
-        };
         let destination = self.destinations.get(&published.name);
         let event = DefineNode {
             fingerprint: action_fingerprint(parse_fingerprint(&rule.fingerprint)?, number),
@@ -278,7 +270,7 @@ impl Builder<'_> {
             places: Vec::new(),
             order: rule.order,
             made: (0, 0),
-            derives: self.plan.nodes.iter().any(read),
+            derives: self.plan.is_read(type_id),
             repeats: self.repeats(rule.input),
             output: Output {
                 topic: destination.map_or(0, |to| self.topic_number(&to.topic)),
@@ -303,12 +295,5 @@ impl Builder<'_> {
 
     fn topic_number(&self, topic: &str) -> u32 {
         self.topics.iter().position(|known| known == topic).unwrap_or_default() as u32
-    }
-}
-
-fn split<'a>(raw: &'a RawExpr, found: &mut Vec<&'a RawExpr>) {
-    match raw.as_array().map(Vec::as_slice) {
-        Some([op, _, args @ ..]) if op == "and" => args.iter().for_each(|arg| split(arg, found)),
-        _ => found.push(raw),
     }
 }

@@ -477,6 +477,17 @@ fn text(made: String) -> Value<'static> {
     Value::Text(Cow::Owned(made.into_bytes()))
 }
 
+/// The conditions that `and` joins, in their order.
+pub fn conjuncts<'a>(json: &'a Json, found: &mut Vec<&'a Json>) {
+    let mut open = vec![json];
+    while let Some(next) = open.pop() {
+        match next.as_array().map(Vec::as_slice) {
+            Some([op, _, args @ ..]) if op == "and" => open.extend(args.iter().rev()),
+            _ => found.push(next),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! The compiled plan as the topology package writes it: plain data, checked here once, so that the rest of the
 //! engine can index without asking.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 
@@ -12,7 +12,10 @@ pub const FORMAT: u32 = 2;
 const MAX_TYPES: usize = u16::MAX as usize - 1;
 const MAX_FIELDS: usize = 4096;
 const MAX_SLOTS: usize = 4096;
+/// What is kept for every slot of every node must have room too.
+const MAX_SLOTS_OF_ALL: usize = 1 << 24;
 const MAX_INPUTS: usize = 250;
+const MAX_ANCESTORS: usize = 100;
 
 /// What a change of a fact is made of: the old state, the new one, the event.
 pub const CHANGE_SLOTS: usize = 3;
@@ -488,6 +491,26 @@ pub struct Plan {
     pub types: Vec<EventType>,
     pub nodes: Vec<Node>,
     pub subtopologies: Vec<Subtopology>,
+    #[serde(skip)]
+    slots: Slots,
+    #[serde(skip)]
+    relations: Relations,
+}
+
+/// Who extends whom, and who reads what.
+#[derive(Debug, Clone, Default)]
+struct Relations {
+    parents: Vec<Option<usize>>,
+    extending: Vec<Vec<usize>>,
+    subscribers: Vec<Vec<usize>>,
+    read: Vec<bool>,
+}
+
+/// What stands in the slots of each node, and in which order they are written; found out once.
+#[derive(Debug, Clone, Default)]
+struct Slots {
+    types: Vec<Vec<Option<usize>>>,
+    written: Vec<Vec<u16>>,
 }
 
 #[derive(Deserialize)]
@@ -504,8 +527,13 @@ impl Plan {
                 header.format
             ));
         }
-        let plan: Plan = serde_json::from_str(json).map_err(|e| format!("not a plan: {e}"))?;
+        let mut plan: Plan = serde_json::from_str(json).map_err(|e| format!("not a plan: {e}"))?;
+        let named: HashMap<&str, usize> = plan.types.iter().map(|t| t.name.as_str()).zip(0..).collect();
+        let parent = |event_type: &EventType| named.get(event_type.parent.as_deref()?).copied();
+        plan.relations.parents = plan.types.iter().map(parent).collect();
+        plan.lay_out()?;
         plan.check()?;
+        plan.relate();
         Ok(plan)
     }
 
@@ -517,28 +545,64 @@ impl Plan {
     }
 
     /// The types of the slots of a node, in their order; none for a point in time.
-    pub fn slot_types(&self, node: usize) -> Vec<Option<usize>> {
-        let of = |nodes: &[usize]| nodes.iter().flat_map(|&input| self.slot_types(input)).collect::<Vec<_>>();
-        match &self.nodes[node] {
-            Node::Source(source) => vec![Some(source.type_id)],
+    pub fn slot_types(&self, node: usize) -> &[Option<usize>] {
+        &self.slots.types[node]
+    }
+
+    /// The slots of a node in the order in which their constituents are written: a point in time that an operator makes
+    /// stands before its operands.
+    pub fn written_order(&self, node: usize) -> &[u16] {
+        &self.slots.written[node]
+    }
+
+    /// Finds out what stands in the slots of the nodes, each of which reads earlier ones only.
+    fn lay_out(&mut self) -> Result<(), String> {
+        let mut total = 0;
+        for (id, node) in self.nodes.iter().enumerate() {
+            let inputs = self.inputs(id);
+            ensure(inputs.len() <= MAX_INPUTS && inputs.iter().all(|&input| input < id), "a node's inputs")?;
+            let own = node.operator().map_or(0, |operator| operator.slots);
+            let width = inputs.iter().map(|&input| self.slot_types(input).len()).sum::<usize>().max(own);
+            total += width;
+            ensure(width <= MAX_SLOTS && total <= MAX_SLOTS_OF_ALL, "the number of a node's slots")?;
+            let types = self.types_in_slots(node, &inputs);
+            ensure(types.len() <= MAX_SLOTS, "the number of a node's slots")?;
+            let written = self.order_of_slots(node, &inputs, types.len());
+            self.slots.types.push(types);
+            self.slots.written.push(written);
+        }
+        Ok(())
+    }
+
+    fn types_in_slots(&self, node: &Node, inputs: &[usize]) -> Vec<Option<usize>> {
+        match node {
+            Node::Source(Source { type_id, .. }) | Node::Fact(Fact { type_id, .. }) => vec![Some(*type_id)],
             Node::Timer(_) => vec![None],
-            Node::Pattern(pattern) => of(&pattern.inputs()),
-            Node::Match(matching) => {
-                let of_step = |step: &Step| step.node.map_or(vec![None], |node| self.slot_types(node));
-                matching.steps.iter().flat_map(of_step).collect()
-            }
-            Node::Fact(fact) => vec![Some(fact.type_id)],
             Node::Change(change) => vec![Some(change.type_id); CHANGE_SLOTS],
-            Node::Join(join) => join.conditions.iter().flat_map(|given| self.slot_types(given.node)).collect(),
-            Node::Define(define) => self.slot_types(define.input),
-            Node::Rule(rule) => self.slot_types(rule.input),
+            Node::Match(matching) => {
+                let of_step = |step: &Step| step.node.map_or(&[None][..], |node| self.slot_types(node));
+                matching.steps.iter().flat_map(of_step).copied().collect()
+            }
             node => {
-                let operator = node.operator().expect("the other nodes are operators");
-                let mut types = of(&operator.inputs);
-                types.resize(operator.slots, None);
+                let mut types: Vec<_> =
+                    inputs.iter().flat_map(|&input| self.slot_types(input)).copied().collect();
+                types.resize(node.operator().map_or(types.len(), |operator| operator.slots), None);
                 types
             }
         }
+    }
+
+    fn order_of_slots(&self, node: &Node, inputs: &[usize], slots: usize) -> Vec<u16> {
+        if node.operator().is_none() {
+            return (0..slots as u16).collect();
+        }
+        let mut operands = Vec::new();
+        let mut base = 0;
+        for &input in inputs {
+            operands.extend(self.written_order(input).iter().map(|slot| base + slot));
+            base += self.slot_types(input).len() as u16;
+        }
+        (base..slots as u16).chain(operands).collect()
     }
 
     /// The equality parameters of a node: for each, the places that hold its value.
@@ -570,21 +634,6 @@ impl Plan {
         None
     }
 
-    /// The slots of a node in the order in which their constituents are written: a point in time that an operator makes
-    /// stands before its operands.
-    pub fn written_order(&self, node: usize) -> Vec<u16> {
-        let Some(operator) = self.nodes[node].operator() else {
-            return (0..self.slot_types(node).len() as u16).collect();
-        };
-        let mut operands = Vec::new();
-        let mut base = 0;
-        for &input in &operator.inputs {
-            operands.extend(self.written_order(input).into_iter().map(|slot| base + slot));
-            base += self.slot_types(input).len() as u16;
-        }
-        (base..operator.slots as u16).chain(operands).collect()
-    }
-
     /// The nodes a node reads.
     pub fn inputs(&self, node: usize) -> Vec<usize> {
         match &self.nodes[node] {
@@ -610,9 +659,9 @@ impl Plan {
                 ensure(index < fields, "a key, id, time or start attribute")?;
             }
         }
+        self.check_families()?;
         for (id, node) in self.nodes.iter().enumerate() {
-            let inputs = self.inputs(id);
-            ensure(inputs.len() <= MAX_INPUTS && inputs.iter().all(|&input| input < id), "a node's inputs")?;
+            ensure(node.times().into_iter().all(|time| time >= 0), "a window")?;
             self.check_node(id, node)?;
         }
         for sub in &self.subtopologies {
@@ -624,9 +673,69 @@ impl Plan {
         Ok(())
     }
 
+    /// The rows of a type begin like those of the type it extends.
+    fn check_families(&self) -> Result<(), String> {
+        for (id, event_type) in self.types.iter().enumerate() {
+            ensure(self.ancestors(id).count() <= MAX_ANCESTORS, "the number of types that a type extends")?;
+            let Some(parent) = self.relations.parents[id].map(|parent| &self.types[parent]) else { continue };
+            let pairs = parent.fields.iter().zip(&event_type.fields);
+            let alike = |(one, other): (&Field, &Field)| {
+                one.name == other.name && one.kind == other.kind && one.many == other.many
+            };
+            let begins = parent.fields.len() <= event_type.fields.len() && pairs.into_iter().all(alike);
+            ensure(begins, "what a type extends")?;
+        }
+        Ok(())
+    }
+
+    /// Finds out once what stands in relation, so that nobody looks through all types or nodes for it.
+    fn relate(&mut self) {
+        let mut extending = vec![Vec::new(); self.types.len()];
+        for id in 0..self.types.len() {
+            extending[id].push(id);
+            self.ancestors(id).for_each(|parent| extending[parent].push(id));
+        }
+        let mut subscribers = vec![Vec::new(); self.nodes.len()];
+        let mut read = vec![false; self.types.len()];
+        for (id, node) in self.nodes.iter().enumerate() {
+            let sources = match node {
+                Node::Source(source) => std::slice::from_ref(&source.type_id),
+                Node::Match(matching) => &matching.stream[..],
+                _ => &[],
+            };
+            sources.iter().for_each(|source| read[*source] = true);
+            node.subscription().into_iter().for_each(|(input, ..)| subscribers[input].push(id));
+        }
+        let is_read = |id: usize| read[id] || self.ancestors(id).any(|parent| read[parent]);
+        let read = (0..self.types.len()).map(is_read).collect();
+        self.relations = Relations { extending, subscribers, read, ..std::mem::take(&mut self.relations) };
+    }
+
+    /// The types a type extends, the nearest first.
+    pub fn ancestors(&self, type_id: usize) -> impl Iterator<Item = usize> + '_ {
+        // A circle ends, as it has more of them than are allowed.
+        std::iter::successors(self.relations.parents[type_id], |parent| self.relations.parents[*parent])
+            .take(MAX_ANCESTORS + 1)
+    }
+
+    /// A type and all that extend it.
+    pub fn extending(&self, type_id: usize) -> &[usize] {
+        &self.relations.extending[type_id]
+    }
+
+    /// The definitions and rules that read a node.
+    pub fn subscribers(&self, node: usize) -> &[usize] {
+        &self.relations.subscribers[node]
+    }
+
+    /// Whether some node reads events of a type.
+    pub fn is_read(&self, type_id: usize) -> bool {
+        self.relations.read[type_id]
+    }
+
     fn check_node(&self, id: usize, node: &Node) -> Result<(), String> {
         match node {
-            Node::Source(source) => return ensure(source.type_id < self.types.len(), "a source's type"),
+            Node::Source(source) => ensure(source.type_id < self.types.len(), "a source's type")?,
             Node::Define(define) => {
                 let defined = self.types.get(define.type_id).ok_or("a define's type does not exist")?;
                 ensure(define.values.len() == defined.fields.len(), "the number of a define's values")?;
@@ -636,21 +745,21 @@ impl Plan {
             Node::Match(matching) => self.check_match(matching)?,
             Node::Fact(Fact { type_id, .. }) | Node::Change(FactChange { type_id, .. }) => {
                 let known = self.types.get(*type_id).is_some_and(EventType::is_fact);
-                return ensure(known, "the type of a fact");
+                ensure(known, "the type of a fact")?;
             }
             Node::Join(join) => self.check_join(id, join)?,
             Node::Rule(rule) => self.check_rule(rule)?,
-            node => {
-                let slots = node.operator().map_or(0, |operator| operator.slots);
-                ensure(slots <= MAX_SLOTS, "the number of a node's slots")?;
-            }
+            _ => {}
         }
-        ensure(self.slot_types(id).len() <= MAX_SLOTS, "the number of a node's slots")
+        Ok(())
     }
 
     fn check_join(&self, id: usize, join: &Join) -> Result<(), String> {
         let types = self.slot_types(id);
-        ensure(join.slots == types.len() && join.slots <= usize::from(u8::MAX), "the number of a join's slots")?;
+        ensure(
+            join.slots == types.len() && join.slots <= usize::from(u8::MAX),
+            "the number of a join's slots",
+        )?;
         ensure(join.conditions.iter().any(|given| !given.negated), "the number of a join's conditions")?;
         let mut next = 0;
         for given in &join.conditions {
@@ -677,7 +786,10 @@ impl Plan {
         ensure(rule.roles.len() == types.len(), "a rule's roles")?;
         for action in &rule.actions {
             let of_slot = action.slot.map(|slot| types.get(slot).copied().flatten());
-            ensure(of_slot.is_none_or(|id| id.is_some() || action.kind == "retract"), "the slot of an action")?;
+            ensure(
+                of_slot.is_none_or(|id| id.is_some() || action.kind == "retract"),
+                "the slot of an action",
+            )?;
             let type_id = action.type_id.or(of_slot.flatten());
             ensure(type_id.is_none_or(|id| id < self.types.len()), "the type of an action")?;
             let fields = type_id.map_or(0, |id| self.types[id].fields.len());
@@ -708,13 +820,12 @@ impl Plan {
             let fields = types.get(slot).copied().flatten().map(|id| self.types[id].fields.len());
             ensure(fields.is_some_and(|fields| field < fields), "a match")
         };
-        let windows = pattern.constituents.iter().map(|c| c.within_ms);
-        ensure(windows.flatten().all(|window| window >= 0), "a window")?;
         for (index, constituent) in pattern.constituents.iter().enumerate() {
             ensure(constituent.from <= index, "`from` of a constituent")?;
         }
         let ties = pattern.constituents.iter().map(|c| &c.matches).enumerate();
-        let ties = ties.chain((pattern.constituents.len()..).zip(pattern.negations.iter().map(|n| &n.matches)));
+        let ties =
+            ties.chain((pattern.constituents.len()..).zip(pattern.negations.iter().map(|n| &n.matches)));
         let aggregates = pattern.constituents.len() + pattern.negations.len();
         let ties = ties.chain((aggregates..).zip(pattern.aggregates.iter().map(|a| &a.matches)));
         for (index, matches) in ties {
@@ -756,6 +867,30 @@ impl Node {
         }
     }
 
+    /// The lengths of time it speaks of, those of a match aside.
+    fn times(&self) -> Vec<i64> {
+        let of_range = |range: &Range| match range {
+            Range::Between { .. } => None,
+            Range::Back { within_ms, .. } => *within_ms,
+            Range::Ahead { within_ms, .. } => Some(*within_ms),
+        };
+        let of_rate = |rate: &Option<Rate>| rate.and_then(|rate| rate.per_ms);
+        let times: Vec<Option<i64>> = match self {
+            Node::Pattern(pattern) => {
+                let constituents = pattern.constituents.iter().flat_map(|c| [c.within_ms, c.horizon_ms]);
+                let bounds = pattern.bounds.iter().map(|bound| bound.within_ms);
+                let negations = pattern.negations.iter().flat_map(|n| [of_range(&n.range), n.horizon_ms]);
+                let aggregates = pattern.aggregates.iter().flat_map(|a| [of_range(&a.range), a.horizon_ms]);
+                constituents.chain(bounds).chain(negations).chain(aggregates).collect()
+            }
+            Node::Join(join) => join.conditions.iter().map(|given| given.horizon_ms).collect(),
+            Node::Define(define) => vec![of_rate(&define.rate)],
+            Node::Rule(rule) => vec![of_rate(&rule.rate)],
+            node => vec![node.operator().and_then(|operator| operator.within_ms)],
+        };
+        times.into_iter().flatten().collect()
+    }
+
     /// The operator of the event algebra, if the node is one.
     pub fn operator(&self) -> Option<&Operator> {
         match self {
@@ -795,10 +930,13 @@ impl Program {
     pub fn parts(&self) -> Vec<&Program> {
         match self {
             Program::Step { .. } | Program::Wait { .. } => Vec::new(),
-            Program::Then { of } | Program::And { of } | Program::Or { of } | Program::Alternatives { of } => {
-                of.iter().collect()
+            Program::Then { of }
+            | Program::And { of }
+            | Program::Or { of }
+            | Program::Alternatives { of } => of.iter().collect(),
+            Program::Repeat { of, until, .. } => {
+                std::iter::once(of).chain(until).map(|part| &**part).collect()
             }
-            Program::Repeat { of, until, .. } => std::iter::once(of).chain(until).map(|part| &**part).collect(),
             Program::Taking { of, .. }
             | Program::Every { of }
             | Program::Not { of }

@@ -8,7 +8,7 @@ import pytest
 
 from tocsin._engine import Engine
 
-from .history import engine_of, rules
+from .history import Record, Task, as_json, engine_of, rules
 
 FIRE = """
 event Temp (area: string, value: double) on "temps" key area;
@@ -94,6 +94,10 @@ Change = Callable[[Plan], object]
             "`from` of a constituent is out of range",
         ),
         (lambda p: pattern(p)["constituents"][0].update(within_ms=-1), "a window is out of range"),
+        (lambda p: pattern(p)["constituents"][0].update(horizon_ms=-20), "a window is out of range"),
+        (lambda p: define(p).update(rate={"count": 1, "per_ms": -20}), "a window is out of range"),
+        (lambda p: p["nodes"][0].update(filter=["in", "boolean"]), "an expression this engine does not"),
+        (lambda p: p["types"][0].update(parent="Smoke"), "what a type extends is out of range"),
         (
             lambda p: pattern(p)["constituents"][0]["match"][0].update(equals=[1, 0]),
             "a match is out of range",
@@ -136,3 +140,44 @@ def test_an_expression_that_is_too_deep(plan: Plan) -> None:
     nested = '["not", "boolean", ' * 10_000 + '["const", "boolean", true]' + "]" * 10_000
     with pytest.raises(ValueError, match="recursion limit exceeded"):
         Engine(json.dumps(plan).replace('"deep"', nested), "local", 0, TO)
+
+
+ALGEBRA = """
+event A (k: string) on "a" key k;
+event B (k: string) on "b" key k;
+"""
+
+
+def operator(plan: Plan, kind: str) -> int:
+    return next(index for index, node in enumerate(plan["nodes"]) if node["kind"] == kind)
+
+
+def test_an_operator_whose_time_is_negative() -> None:
+    plan = rules(ALGEBRA + "define R from (A(k = $k) ; B(k = $k)) within 1 s;").to_dict()
+    plan["nodes"][operator(plan, "seq")]["within_ms"] = -20
+    with pytest.raises(ValueError, match="a window is out of range"):
+        engine_of(plan)
+
+
+def test_more_occurrences_than_there_can_be() -> None:
+    text = "define R from any(2, A(k = $k)*) within 1 s context unrestricted;"
+    plan = rules(ALGEBRA + text).to_dict()
+    plan["nodes"][operator(plan, "any")]["count"] = 10**13
+    task = Task(plan)
+    task.feed("a", [Record(0, 1, b"k", as_json({"k": "k"}))])
+    task.finish()
+    assert not task.outputs
+
+
+def test_a_plan_that_is_very_deep() -> None:
+    plan = rules(ALGEBRA + "define R from begin A(k = $k) as a;").to_dict()
+    lowest = operator(plan, "modified")
+    below, modified, above = plan["nodes"][:lowest], plan["nodes"][lowest], plan["nodes"][lowest + 1 :]
+    chain = [
+        {**modified, "inputs": [lowest + depth - 1], "fingerprint": f"{depth:016x}"}
+        for depth in range(1, 200_000)
+    ]
+    for node in above:
+        node["input"] = lowest + len(chain)
+    plan["nodes"] = [*below, modified, *chain, *above]
+    Engine.check(json.dumps(plan))

@@ -116,6 +116,9 @@ pub fn rule_block(rule: &str, version: i32, context: Option<Context>) -> Vec<u8>
     out
 }
 
+/// The port of the entries of a limit, behind those of any inputs.
+const LIMIT: u8 = u8::MAX - 1;
+
 /// The time of a limit is cut into this many spans of expiry: a time outlives it by at most one of them.
 const SPANS: i64 = 16;
 
@@ -130,7 +133,9 @@ pub struct Limit {
 }
 
 impl Limit {
-    pub fn new(rate: Rate, prefix: Vec<u8>) -> Limit {
+    /// The limit of a definition or rule.
+    pub fn new(rate: Rate, fingerprint: &[u8]) -> Limit {
+        let prefix = [fingerprint, &[LIMIT]].concat();
         Limit { rate, prefix, times: HashMap::default(), expiry: BTreeMap::new(), changed: Vec::new() }
     }
 

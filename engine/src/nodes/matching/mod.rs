@@ -114,13 +114,13 @@ impl MatchingNode {
         let mut places = Vec::new();
         for given in &raw.parameters {
             let place = |(slot, field): &(usize, usize)| {
-                builder.slot(&types, *slot, *field).map(|at| (*slot, at)).ok_or_else(unread)
+                builder.slot(types, *slot, *field).map(|at| (*slot, at)).ok_or_else(unread)
             };
             places.push(given.iter().map(place).collect::<Result<Vec<_>, _>>()?);
         }
         let steps: Vec<usize> = (0..raw.steps.len()).filter(|slot| raw.steps[*slot].node.is_some()).collect();
         let parameters = Parameters::new(&places, &steps, raw.steps.len());
-        let program = Program::compile(builder, raw, &types, &named, &|slot| parameters.set(slot))?;
+        let program = Program::compile(builder, raw, types, &named, &|slot| parameters.set(slot))?;
         let mut fillings = Vec::new();
         for step in &raw.steps {
             fillings.push(step.node.map(|node| filling(builder, node)).transpose()?);
@@ -563,9 +563,9 @@ fn filling(builder: &Builder, node: usize) -> Result<Filling, String> {
 /// The role of each slot, as the definition has them, or the first of several.
 fn subscribed_roles<'a>(builder: &'a Builder, id: usize, way: Way) -> &'a [String] {
     let is_meant = |subscriber: usize| !matches!(way, Way::Of(other) if other != subscriber);
-    let subscribers = builder.plan.nodes.iter().enumerate().filter(|(number, _)| is_meant(*number));
-    let mut own = subscribers.filter_map(|(_, node)| node.subscription()).filter(|(input, ..)| *input == id);
-    own.next().map_or(&[], |(_, roles, _)| roles)
+    let mut meant = builder.plan.subscribers(id).iter().filter(|subscriber| is_meant(**subscriber));
+    let first = meant.next().and_then(|subscriber| builder.plan.nodes[*subscriber].subscription());
+    first.map_or(&[], |(_, roles, _)| roles)
 }
 
 /// What orders occurrences that began together: the places of the events of each role, roles in the order in which

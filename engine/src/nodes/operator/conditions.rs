@@ -106,14 +106,3 @@ impl<'a> Env<'a> for Together<'a, '_> {
         events.next().map_or(Value::Null, |(event, at)| event.value(at))
     }
 }
-
-/// The conditions that `and` joins, in their order.
-pub fn conjuncts<'a>(json: &'a RawExpr, found: &mut Vec<&'a RawExpr>) {
-    let mut open = vec![json];
-    while let Some(next) = open.pop() {
-        match next.as_array().map(Vec::as_slice) {
-            Some([op, _, left, right]) if op == "and" => open.extend([right, left]),
-            _ => found.push(next),
-        }
-    }
-}

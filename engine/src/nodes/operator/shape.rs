@@ -2,10 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::conditions::{conjuncts, Condition};
+use super::conditions::Condition;
 use super::parameters::Parameter;
 use crate::build::{self, Builder};
 use crate::event::NO_TYPE;
+use crate::expr;
 use crate::occurrence::{distinct, Item, Items, Occurrence};
 use crate::plan;
 
@@ -120,7 +121,7 @@ impl Shape {
             shape.parameters.push(parameter);
         }
         let mut conditions = Vec::new();
-        raw.condition.iter().for_each(|condition| conjuncts(condition, &mut conditions));
+        raw.condition.iter().for_each(|condition| expr::conjuncts(condition, &mut conditions));
         for (number, condition) in conditions.into_iter().enumerate() {
             let condition = shape.condition(builder, id, condition, raw.of.get(number).copied())?;
             shape.conditions.push(condition);
@@ -289,6 +290,5 @@ fn accepted(builder: &Builder, id: usize, slot: usize) -> Vec<u16> {
     let Some(type_id) = sampled.or(plan.slot_types(id).get(slot).copied().flatten()) else {
         return vec![NO_TYPE];
     };
-    let is = |other: &usize| *other == type_id || build::ancestors(plan, *other).contains(&type_id);
-    (0..plan.types.len()).filter(is).map(|id| id as u16).collect()
+    plan.extending(type_id).iter().map(|id| *id as u16).collect()
 }
