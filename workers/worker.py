@@ -118,7 +118,7 @@ class Worker:
             for task in running:
                 task.run()
                 self._hold_back(task)
-            # What a task has left to do comes after a commit: neither the transaction nor memory grows with it.
+            # What a task has left to do comes after a commit: neither transaction nor memory grows with it.
             if _now_ms() >= next_commit_ms or any(task.engine.is_behind for task in running):
                 self._commit()
                 next_commit_ms = _now_ms() + interval_ms
