@@ -157,9 +157,9 @@ class Whens:
         single = {name: own for name, own in made.scope.roles.items() if name not in made.scope.several}
         self.roles, self.parameters = single, dict(made.scope.parameters)
         published: list[str] = []
-        actions = [
-            self._action(number, published, facts_only=False) for _ in range(self.terms.random.choice((1, 2)))
-        ]
+        # Of simultaneous occurrences in which one event plays other roles it is not said which comes first.
+        acting = self.terms.random.choice((1, 2)) if kind != "expression" else 0
+        actions = [self._action(number, published, facts_only=False) for _ in range(acting)]
         actions.append(self._publish(number, published))
         lines = [f"rule W{number}", f"on {made.text}", f"do {', '.join(actions)}", *made.clauses]
         if made.unbounded:
