@@ -25,7 +25,7 @@ COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.
 export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint vectors fuzz soak bench lock clean tree
+.PHONY: help demo test lint vectors fuzz soak bench memory lock clean tree
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -59,7 +59,11 @@ soak: $(VENV)/built  ## the engine against the oracle, on random programs; MINUT
 bench: $(VENV)/built  ## the language, the engine alone, and a worker on the real broker
 	@$(PYTHON) bench/parsing.py
 	@$(PYTHON) bench/compiling.py
+	@$(PYTHON) bench/detection.py
 	@$(PYTHON) bench/run.py
+
+memory: $(VENV)/built  ## what the engine stores over 20 million events, which must not grow; EVENTS=n says how many
+	@$(PYTHON) bench/memory.py $(EVENTS)
 
 lock: $(VENV)/deps  ## bring the locks in line with pyproject.toml and engine/Cargo.toml; UPGRADE=1 for newest versions
 	$(PYTHON) -m venv build/lock

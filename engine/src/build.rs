@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::aggregate::Function;
-use crate::avro::encode;
+use crate::avro::encode::{self, Stamp};
+use crate::build_leaves::Leaves;
 use crate::census::Place;
 use crate::event::{Layout, Slot, SlotKind, NO_TYPE};
-use crate::expr::{self, Comparison, Expr};
+use crate::expr::{self, Expr};
 use crate::filters::Filters;
 use crate::graph::{Destination, Graph, Node};
 use crate::nodes::define::{rule_block, Attribute, DefineNode, Limit, Output};
 use crate::nodes::fact::WorkingMemory;
-use crate::nodes::matching::{self, MatchingNode};
+use crate::nodes::matching::MatchingNode;
 use crate::nodes::operator::OperatorNode;
 use crate::nodes::pattern::{Aggregate, Bound, Constituent, Negation, Part, PatternNode, Range};
 use crate::nodes::store::Store;
 use crate::nodes::timer::TimerNode;
-use crate::timers::Timers;
 use crate::plan::{self, Context, EventType, Match, Plan, RawExpr, Select, Type};
+use crate::timers::Timers;
 
 /// What points in time are called that have no name.
 const UNNAMED: [&str; 3] = ["Timer", "plus", "periodic"];
@@ -122,7 +123,11 @@ fn fields_read(plan: &Plan, id: usize) -> Vec<(usize, usize)> {
         }
         plan::Node::Match(matching) => {
             matching.steps.iter().for_each(|step| read(&step.condition));
-            matching.program.conditions().into_iter().for_each(|condition| expr::fields(condition, &mut found));
+            matching
+                .program
+                .conditions()
+                .into_iter()
+                .for_each(|condition| expr::fields(condition, &mut found));
             found.extend(matching.parameters.iter().flatten().copied());
         }
         plan::Node::Define(define) => {
@@ -186,28 +191,27 @@ impl Builder<'_> {
         graph.readers = vec![Vec::new(); variants.len()];
         graph.filters = self.types.iter().map(|_| Filters::default()).collect();
         graph.rounds.memory = WorkingMemory::new(self.types);
-        let leaves = self.leaves(&mut graph)?;
+        let mut leaves = Leaves::default();
         for (id, variant) in variants.iter().enumerate() {
             let mut node = self.node(*variant)?;
             if let (Node::Operator(node), true) = (&mut node, recursive[variant.0]) {
                 node.recur();
             }
+            self.read_stream(&mut leaves, id, variant.0, &node);
             graph.nodes.push(node);
             graph.legend.nodes.push(Place::new(self.plan, variant.0, variant.1));
             graph.legend.rules.extend(self.named(id, variant.0));
-            self.connect_stream(id, variant.0, &mut graph);
-            for (port, input) in self.plan.inputs(variant.0).into_iter().enumerate() {
+            let inputs = self.plan.inputs(variant.0).into_iter().zip(self.constants(variant.0)?);
+            for (port, (input, constants)) in inputs.enumerate() {
                 let reader = (id, port as u8);
-                match leaves.get(&input) {
-                    Some(&leaf) => graph.leaf_readers[leaf].push(reader),
-                    None => {
-                        let below = self.below(*variant, input);
-                        let input = ids.get(&below).ok_or("the plan is inconsistent: an input is elsewhere")?;
-                        graph.readers[*input].push(reader);
-                    }
+                if !self.read_leaf(&mut leaves, input, &constants, reader)? {
+                    let below = self.below(*variant, input);
+                    let input = ids.get(&below).ok_or("the plan is inconsistent: an input is elsewhere")?;
+                    graph.readers[*input].push(reader);
                 }
             }
         }
+        leaves.plant(&mut graph, self.plan);
         self.connect_facts(&mut graph, variants.iter().map(|variant| variant.0));
         graph.timers = Timers::new(self.ranks(&variants));
         graph.finish();
@@ -259,27 +263,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes the leaves, and returns the leaf of each source.
-    fn leaves(&self, graph: &mut Graph) -> Result<HashMap<usize, usize>, String> {
-        let mut leaves = HashMap::new();
-        for (id, node) in self.plan.nodes.iter().enumerate() {
-            let (read, filter) = match node {
-                plan::Node::Source(source) => (source.type_id, self.filter(source)?),
-                plan::Node::Fact(fact) => (fact.type_id, self.optional(&fact.filter, &[Some(fact.type_id)])?),
-                _ => continue,
-            };
-            let leaf = graph.leaf_readers.len();
-            leaves.insert(id, leaf);
-            graph.leaf_readers.push(Vec::new());
-            let types = self.plan.extending(read).iter().copied();
-            let types: Vec<usize> = types.collect();
-            types.iter().for_each(|type_id| graph.filters[*type_id].add(leaf, filter.as_ref()));
-            graph.legend.leaves.push(Place::new(self.plan, id, None));
-            graph.legend.types.push(types.into_iter().map(|id| id as u16).collect());
-        }
-        Ok(leaves)
-    }
-
     /// The name of a definition or rule, and its roles.
     fn named(&self, id: usize, planned: usize) -> Option<(usize, String, Vec<String>)> {
         match &self.plan.nodes[planned] {
@@ -289,33 +272,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Lets a match that looks at every event of its types have them, whatever its steps ask for.
-    fn connect_stream(&self, id: usize, planned: usize, graph: &mut Graph) {
-        let plan::Node::Match(matching) = &self.plan.nodes[planned] else { return };
-        if matches!(&graph.nodes[id], Node::Matching(node) if node.streams()) {
-            let leaf = graph.leaf_readers.len();
-            graph.leaf_readers.push(vec![(id, matching::STREAM)]);
-            matching.stream.iter().for_each(|type_id| graph.filters[*type_id].add(leaf, None));
-        }
-    }
-
     /// Whether an event of a type is one of another type, too.
     pub fn is_one(&self, type_id: usize, of: usize) -> bool {
         type_id == of || self.plan.ancestors(type_id).any(|parent| parent == of)
-    }
-
-    fn filter(&self, source: &plan::Source) -> Result<Option<Expr>, String> {
-        let filter = self.optional(&source.filter, &[Some(source.type_id)])?;
-        let (event_type, layout) = &self.types[source.type_id];
-        let Some(phase) = &source.phase else { return Ok(filter) };
-        let at = phase_field(event_type).and_then(|field| layout.slot(field));
-        let at = at.ok_or("the plan is inconsistent: a phase of an event that has none")?;
-        let text = Expr::Text(phase.as_bytes().into());
-        let is_phase = Expr::Compare(Comparison::Eq, Box::new([Expr::Field { slot: 0, at }, text]));
-        Ok(Some(match filter {
-            Some(filter) => Expr::And(Box::new([is_phase, filter])),
-            None => is_phase,
-        }))
     }
 
     fn node(&self, (id, context, way): Variant) -> Result<Node, String> {
@@ -450,7 +409,8 @@ impl Builder<'_> {
         });
         let bounds: Vec<Bound> = bounds.collect();
         let chosen = constituents.len();
-        if bounds.iter().any(|bound| bound.ready > chosen) || raw.consuming.iter().any(|slot| *slot > chosen) {
+        if bounds.iter().any(|bound| bound.ready > chosen) || raw.consuming.iter().any(|slot| *slot > chosen)
+        {
             return Err("the plan is inconsistent: a bound or `consuming` of no constituent".into());
         }
         let condition = self.optional(&raw.condition, types)?;
@@ -514,7 +474,7 @@ impl Builder<'_> {
                 .roles
                 .iter()
                 .zip(&types)
-                .map(|(role, id)| [encode::as_blob(role), encode::as_blob(name(id))].concat())
+                .map(|(role, id)| Stamp::new([encode::as_blob(role), encode::as_blob(name(id))].concat()))
                 .collect(),
             places: self.role_places(raw.input, &raw.roles),
             order: raw.order,
@@ -523,7 +483,7 @@ impl Builder<'_> {
             repeats: matches!(self.plan.nodes[raw.input], plan::Node::Match(_)),
             output: Output {
                 topic: topic as u32,
-                frame: destination.frame.clone(),
+                frame: Stamp::new(destination.frame.clone()),
                 partitions: destination.partitions.max(1),
                 own_partition: self.own_partition.rem_euclid(destination.partitions.max(1)),
                 max_bytes: destination.max_bytes,

@@ -1,6 +1,6 @@
 //! From the plan to the nodes of rules over facts and events.
 
-use crate::avro::encode;
+use crate::avro::encode::{self, Stamp};
 use crate::build::{parse_fingerprint, Builder};
 use crate::expr::{self, Expr};
 use crate::graph::{Graph, Node};
@@ -252,8 +252,8 @@ impl Builder<'_> {
         };
         let name = |id: &Option<usize>| id.map_or("Timer", |id| self.plan.types[id].name.as_str());
         let role = |(slot, (role, id)): (usize, (&String, &Option<usize>))| match hidden.contains(&slot) {
-            true => Vec::new(),
-            false => [encode::as_blob(role), encode::as_blob(name(id))].concat(),
+            true => Stamp::new(Vec::new()),
+            false => Stamp::new([encode::as_blob(role), encode::as_blob(name(id))].concat()),
         };
         let destination = self.destinations.get(&published.name);
         let event = DefineNode {
@@ -274,7 +274,7 @@ impl Builder<'_> {
             repeats: self.repeats(rule.input),
             output: Output {
                 topic: destination.map_or(0, |to| self.topic_number(&to.topic)),
-                frame: destination.map_or(Vec::new(), |to| to.frame.clone()),
+                frame: Stamp::new(destination.map_or(Vec::new(), |to| to.frame.clone())),
                 partitions: destination.map_or(1, |to| to.partitions.max(1)),
                 own_partition: destination
                     .map_or(0, |to| self.own_partition.rem_euclid(to.partitions.max(1))),
@@ -288,7 +288,11 @@ impl Builder<'_> {
         raw.iter()
             .map(|binding| {
                 let value = self.compile_over(input, &binding.value)?;
-                Ok(Binding { name: encode::as_blob(&binding.name), value, equality: binding.equality })
+                Ok(Binding {
+                    name: Stamp::new(encode::as_blob(&binding.name)),
+                    value,
+                    equality: binding.equality,
+                })
             })
             .collect()
     }

@@ -6,13 +6,13 @@ use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
 use crate::build::{self, Builder};
 use crate::census::Count;
-use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, NO_SOURCE};
+use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, Slot, NO_SOURCE};
 use crate::graph::{Destination, Graph, Outbox, Unencodable};
 use crate::identity::Topics;
 use crate::json;
 use crate::letter::{Reason, Reject};
 use crate::nodes::define::Emitted;
-use crate::order::{Pass, Refused, Source, Waiting};
+use crate::order::{Pass, Read, Refused, Source, Waiting};
 use crate::plan::{EventType, Origin, Plan};
 use crate::seen::{self, Seen};
 use crate::state::{self, Change, Codec, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
@@ -54,9 +54,32 @@ pub struct Counts {
 
 type Refusal = (Reason, String);
 
+/// What is asked of every event of a type: whether it is a fact, and where it says its time, when it began and what it
+/// is called.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    is_fact: bool,
+    time: Option<Slot>,
+    start: Option<Slot>,
+    id: Option<Slot>,
+}
+
+impl Kind {
+    fn of((event_type, layout): &(EventType, Layout)) -> Kind {
+        let place = |field: Option<usize>| field.and_then(|field| layout.slot(field));
+        Kind {
+            is_fact: event_type.is_fact(),
+            time: place(event_type.time),
+            start: place(event_type.start),
+            id: place(event_type.id),
+        }
+    }
+}
+
 pub struct Detector {
     app: String,
     types: Vec<(EventType, Layout)>,
+    kinds: Vec<Kind>,
     /// The topics the task reads.
     topics: Topics,
     output_topics: Vec<String>,
@@ -130,6 +153,7 @@ impl Detector {
         Ok(Detector {
             app: plan.app.clone(),
             seen: Seen::new(&types),
+            kinds: types.iter().map(Kind::of).collect(),
             types,
             topics: Topics::new(topics, partition),
             output_topics,
@@ -175,6 +199,7 @@ impl Detector {
             return Err(format!("partition {} of {} is none of the task's", batch.partition, batch.topic));
         }
         let mut row = std::mem::take(&mut self.row);
+        let mut event = Event::blank();
         let mut accepted = 0;
         for record in &batch.records {
             // What a predecessor accepted stays accepted, whatever the clock says now.
@@ -184,8 +209,8 @@ impl Detector {
                 Pass::Done => continue,
             };
             self.counts.read += u64::from(first);
-            match self.decode(batch, record, source, now_ms, &mut row) {
-                Ok(Some(event)) if event.time < self.released => {
+            match self.decode(batch, record, source, now_ms, &mut row, &mut event) {
+                Ok(true) if event.time < self.released => {
                     // Read before and not waiting any more: it was released, or judged late then.
                     if first {
                         self.counts.late += 1;
@@ -194,18 +219,20 @@ impl Detector {
                         self.graph.come_late(&event);
                     }
                 }
-                Ok(Some(event)) => {
+                Ok(true) => {
                     accepted += 1;
                     self.sources[source].saw(event.time);
                     self.began = self.began.min(event.time);
+                    let leaves = self.graph.leaves(&event);
                     // What no rule wants may still be what a later record repeats.
-                    if self.seen.concerns(&event) || self.graph.wants(&event) {
-                        self.waiting.push(event);
+                    if self.seen.concerns(&event) || !leaves.is_empty() || event.is_of_fact() {
+                        let event = std::mem::replace(&mut event, Event::blank());
+                        self.waiting.push(Read { event, leaves });
                     } else {
                         self.graph.pass_by(&event);
                     }
                 }
-                Ok(None) => self.counts.not_ours += 1,
+                Ok(false) => self.counts.not_ours += 1,
                 // What is bad in itself was refused when it was read before, too.
                 Err((reason, _)) if !first && !reason.may_pass() => {}
                 Err(refusal) => {
@@ -241,7 +268,7 @@ impl Detector {
         });
     }
 
-    /// The event in a record; nothing where the topic carries it for others.
+    /// Makes an event that is over the one in a record; false where the topic carries it for others.
     fn decode(
         &mut self,
         batch: &Batch,
@@ -249,7 +276,8 @@ impl Detector {
         source: usize,
         now_ms: i64,
         row: &mut Vec<u8>,
-    ) -> Result<Option<Event>, Refusal> {
+        event: &mut Event,
+    ) -> Result<bool, Refusal> {
         let size = batch.size(record);
         if size > self.limits.max_record_bytes {
             let message = format!("{size} bytes, the limit is {}", self.limits.max_record_bytes);
@@ -260,41 +288,39 @@ impl Detector {
             let kind = cloud_event.as_ref().and_then(|ce| ce.kind);
             let type_id = self.retracted(source, kind)?;
             let time = cloud_event.and_then(|ce| ce.time_ms).unwrap_or(record.timestamp);
-            return self.retraction(batch, record, (source, type_id), time, now_ms).map(Some);
+            *event = self.retraction(batch, record, (source, type_id), time, now_ms)?;
+            return Ok(true);
         };
         let value = batch.bytes(value);
         let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
-            return Ok(None);
+            return Ok(false);
         };
         let key = record.key.map_or(NOTHING, |span| row.push_tail(batch.bytes(span)));
-        let is_fact = self.types[type_id].0.is_fact();
+        let kind = self.kinds[type_id];
         let own_id = match &cloud_event {
-            _ if is_fact => row.push_tail(label(batch, record).as_bytes()),
+            _ if kind.is_fact => row.push_tail(label(batch, record).as_bytes()),
             Some(CloudEvent { id: Some(id), source: Some(origin), .. }) => {
                 row.push_tail(&[origin, &[0][..], id].concat())
             }
             _ => NOTHING,
         };
-        let mut event = Event {
-            time: record.timestamp,
-            start: record.timestamp,
-            end: record.timestamp,
-            seq: 0,
-            start_seq: 0,
-            origin: if is_fact { Made::Fact } else { Made::Record },
-            offset: record.offset,
-            partition: batch.partition,
-            type_id: type_id as u16,
-            source: source as u16,
-            key,
-            own_id,
-            row: Row::from_slice(row),
+        event.origin = if kind.is_fact { Made::Fact } else { Made::Record };
+        (event.offset, event.partition, event.source) = (record.offset, batch.partition, source as u16);
+        event.type_id = type_id as u16;
+        (event.key, event.own_id) = (key, own_id);
+        event.row.clear();
+        event.row.extend_from_slice(row);
+        event.time = record.timestamp;
+        event.time = self.time_of(event, kind.time, cloud_event.as_ref(), now_ms)?;
+        event.start = match kind.start.map(|slot| event.value(slot)) {
+            Some(Value::Long(start)) => start.min(event.time),
+            _ => event.time,
         };
-        event.time = self.time_of(&event, cloud_event.as_ref(), now_ms)?;
-        event.start = self.start_of(&event);
         event.end = event.time;
-        self.name(&mut event);
-        Ok(Some(event))
+        if let Some(slot) = kind.id {
+            self.name(event, slot);
+        }
+        Ok(true)
     }
 
     /// The type of fact that a record without a value takes out.
@@ -387,9 +413,15 @@ impl Detector {
         Ok(Some(type_id))
     }
 
-    fn time_of(&self, event: &Event, cloud_event: Option<&CloudEvent>, now_ms: i64) -> Result<i64, Refusal> {
-        let (event_type, layout) = &self.types[event.type_id as usize];
-        let time = match event_type.time.and_then(|field| layout.slot(field)).map(|slot| event.value(slot)) {
+    #[inline]
+    fn time_of(
+        &self,
+        event: &Event,
+        attribute: Option<Slot>,
+        cloud_event: Option<&CloudEvent>,
+        now_ms: i64,
+    ) -> Result<i64, Refusal> {
+        let time = match attribute.map(|slot| event.value(slot)) {
             Some(Value::Long(time)) => time,
             Some(_) => return Err((Reason::BadTime, "the attribute that carries the time is null".into())),
             None => cloud_event.and_then(|ce| ce.time_ms).unwrap_or(event.time),
@@ -400,19 +432,9 @@ impl Detector {
         Ok(time)
     }
 
-    /// When the event began: never after it occurred.
-    fn start_of(&self, event: &Event) -> i64 {
-        let (event_type, layout) = &self.types[event.type_id as usize];
-        match event_type.start.and_then(|field| layout.slot(field)).map(|slot| event.value(slot)) {
-            Some(Value::Long(start)) => start.min(event.time),
-            _ => event.time,
-        }
-    }
-
-    /// Gives an event the id its type declares.
-    fn name(&self, event: &mut Event) {
-        let (event_type, layout) = &self.types[event.type_id as usize];
-        let Some(slot) = event_type.id.and_then(|field| layout.slot(field)) else { return };
+    /// Gives an event the id that stands in an attribute.
+    fn name(&self, event: &mut Event, slot: Slot) {
+        let event_type = &self.types[event.type_id as usize].0;
         let id = match event.value(slot) {
             Value::Text(id) => id.to_vec(),
             Value::Long(id) => id.to_string().into_bytes(),
@@ -465,14 +487,16 @@ impl Detector {
         waiting.settle();
         while let Some((source, time)) = waiting.first(watermark) {
             whole = graph.handle_due(time, last, &mut out) && graph.reaches(time, last);
-            let Some(event) = whole.then(|| waiting.pop(source)).flatten() else { break };
+            let Some(mut read) = whole.then(|| waiting.pop(source)).flatten() else { break };
             handled += 1;
-            if seen.concerns(&event) && !(seen.is_new(&event) && graph.wants(&event)) {
+            if seen.concerns(&read.event) && !(seen.is_new(&read.event) && read.is_wanted()) {
                 continue;
             }
-            let place = (event.source, event.partition, event.offset, event.time);
-            graph.handle(event, &mut out);
-            rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
+            let place = place(&read.event);
+            graph.handle(&mut read.event, &read.leaves, &mut out);
+            if !out.failed.is_empty() {
+                rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
+            }
         }
         whole = whole && graph.handle_due(watermark, last, &mut out);
         rejects.extend(
@@ -611,6 +635,11 @@ fn too_far(time: i64, now_ms: i64) -> String {
 /// What a fact from outside is called: by the coordinates of its record.
 fn label(batch: &Batch, record: &Record) -> String {
     format!("{}/{}/{}", batch.topic, batch.partition, record.offset)
+}
+
+/// Where the record of an event lies, and its time.
+fn place(event: &Event) -> (u16, i32, i64, i64) {
+    (event.source, event.partition, event.offset, event.time)
 }
 
 /// The reject for an occurrence that could not be written; the place is that of the event that ended it.

@@ -1,6 +1,7 @@
 //! An event in memory: its place in the total order, and the attributes some rule needs as one compact row.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -74,7 +75,14 @@ impl Event {
         &self.row[range.at as usize..(range.at + range.len) as usize]
     }
 
+    /// Nothing yet, to be filled.
+    #[inline]
+    pub fn blank() -> Event {
+        Event::point(0, 0, &[])
+    }
+
     /// A point in time that a node makes, with its label.
+    #[inline]
     pub fn point(time: i64, seq: u64, label: &[u8]) -> Event {
         Event {
             time,
@@ -152,6 +160,33 @@ impl Event {
             SlotKind::Double => Value::Double(f64::from_bits(raw)),
             SlotKind::Text | SlotKind::Bytes => Value::text(tail()),
             SlotKind::List => state::read_list(tail()).unwrap_or(Value::Null),
+        }
+    }
+}
+
+/// So many events that are over are kept, to be made into new ones.
+const MOST_SPARE: usize = 1024;
+
+/// Events that nobody holds any more. Most events are over as soon as they are handled, or take the place of another
+/// one: making the next of them is cheaper than asking for memory.
+#[derive(Debug, Default)]
+pub struct Spares(Vec<Arc<Event>>);
+
+impl Spares {
+    /// Makes an event to be shared; what was there before is left behind.
+    #[inline]
+    pub fn make(&mut self, event: &mut Event) -> Arc<Event> {
+        let mut spare = self.0.pop().unwrap_or_else(|| Arc::new(Event::blank()));
+        // Nobody else holds it, so that nothing is copied but the event.
+        std::mem::swap(Arc::make_mut(&mut spare), event);
+        spare
+    }
+
+    /// Takes an event that is over, unless somebody still holds it.
+    #[inline]
+    pub fn give(&mut self, event: Arc<Event>) {
+        if Arc::strong_count(&event) == 1 && self.0.len() < MOST_SPARE && !event.row.spilled() {
+            self.0.push(event);
         }
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::event::{Event, Slot};
 use crate::expr::{Comparison, Expr};
-use crate::key::{self, Key};
+use crate::key::{Key, Probe};
 use crate::value::Value;
 
 /// A leaf, and what must hold beside what was looked up.
@@ -69,33 +69,20 @@ impl Filters {
         }
     }
 
-    /// Calls `each` for every leaf the event passes, until it answers false; says whether it never did.
+    /// Calls `each` for every leaf the event passes.
     #[inline]
-    pub fn visit(&self, event: &Event, mut each: impl FnMut(usize) -> bool) -> bool {
-        for &id in &self.always {
-            if !each(id) {
-                return false;
-            }
-        }
+    pub fn visit(&self, event: &Event, mut each: impl FnMut(usize)) {
+        self.always.iter().for_each(|id| each(*id));
         for index in &self.equalities {
-            let mut probe = Key::new();
-            if !key::push(&mut probe, &event.value(index.slot)) {
-                continue;
-            }
-            for leaf in index.leaves.get(&probe).into_iter().flatten() {
-                if leaf.passes(event) && !each(leaf.id) {
-                    return false;
-                }
-            }
+            let Some(probe) = Probe::new(std::iter::once(event.value(index.slot))) else { continue };
+            let found = index.leaves.get(probe.bytes()).into_iter().flatten();
+            found.filter(|leaf| leaf.passes(event)).for_each(|leaf| each(leaf.id));
         }
         for index in &self.bounds {
-            for (_, leaf) in index.within(event) {
-                if leaf.passes(event) && !each(leaf.id) {
-                    return false;
-                }
-            }
+            let within = index.within(event).iter().map(|(_, leaf)| leaf);
+            within.filter(|leaf| leaf.passes(event)).for_each(|leaf| each(leaf.id));
         }
-        self.others.iter().filter(|leaf| leaf.passes(event)).all(|leaf| each(leaf.id))
+        self.others.iter().filter(|leaf| leaf.passes(event)).for_each(|leaf| each(leaf.id));
     }
 }
 
@@ -143,8 +130,24 @@ fn equality(condition: &Expr) -> Option<(Slot, Key)> {
         [Expr::Field { at, .. }, constant] | [constant, Expr::Field { at, .. }] => (*at, constant),
         _ => return None,
     };
-    let mut key = Key::new();
-    key::push(&mut key, &literal(constant)?).then_some((slot, key))
+    Probe::new(std::iter::once(literal(constant)?)).map(|probe| (slot, Key::from_slice(probe.bytes())))
+}
+
+/// The constants that attributes must equal for a filter to let pass.
+pub fn constants(filter: &Expr) -> Vec<(Slot, Expr)> {
+    let mut conditions = Vec::new();
+    conjuncts(filter, &mut conditions);
+    let constant = |condition: &&Expr| match condition {
+        Expr::Compare(Comparison::Eq, args) => match &**args {
+            [Expr::Field { at, .. }, constant @ (Expr::Text(_) | Expr::Long(_) | Expr::Boolean(_))]
+            | [constant @ (Expr::Text(_) | Expr::Long(_) | Expr::Boolean(_)), Expr::Field { at, .. }] => {
+                Some((*at, constant.clone()))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    conditions.iter().filter_map(constant).collect()
 }
 
 /// The largest magnitude up to which every whole number is a double.

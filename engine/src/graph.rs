@@ -4,11 +4,13 @@
 //! position flows through the nodes in the order of the plan, so that a node sees everything of its inputs at once;
 //! what it keeps for later positions only, it takes in when the position is over.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::avro::Malformed;
 use crate::census::{Legend, Seen};
-use crate::event::{Event, Layout};
+use crate::event::{Event, Layout, Spares};
 use crate::filters::Filters;
 use crate::identity::Topics;
 use crate::journal::{Journal, Loss, Reason};
@@ -21,6 +23,7 @@ use crate::nodes::pattern::PatternNode;
 use crate::nodes::rule::RuleNode;
 use crate::nodes::timer::TimerNode;
 use crate::occurrence::Occurrence;
+use crate::order::Leaves;
 use crate::rounds::Rounds;
 use crate::state::{Change, Codec, Entry};
 use crate::timers::Timers;
@@ -76,6 +79,8 @@ pub struct Unencodable {
     pub message: String,
 }
 
+type Agenda = BinaryHeap<Reverse<usize>>;
+
 /// An edge: the node that reads, and as which of its inputs.
 pub type Reader = (usize, u8);
 
@@ -93,11 +98,12 @@ pub struct Graph {
     /// The position handled last.
     pub seq: u64,
     inboxes: Vec<Vec<(u8, Occurrence)>>,
-    /// Nodes with something in their inbox, the last one first.
-    agenda: Vec<usize>,
+    /// Nodes with something in their inbox; the first one is next.
+    agenda: Agenda,
     /// Nodes that want to be told when the position is over.
     touched: Vec<usize>,
     pub found: Vec<Occurrence>,
+    pub spares: Spares,
     pub rounds: Rounds,
     /// For people: of each node, of each leaf how much passed it, and of each type.
     pub journals: Vec<Journal>,
@@ -135,23 +141,29 @@ impl Graph {
         self.seen = self.filters.iter().map(|_| Seen::default()).collect();
     }
 
-    /// Whether any leaf wants the event.
+    /// The leaves that an event passes.
     #[inline]
-    pub fn wants(&self, event: &Event) -> bool {
-        event.is_of_fact() || !self.filters[event.type_id as usize].visit(event, |_| false)
+    pub fn leaves(&self, event: &Event) -> Leaves {
+        let mut leaves = Leaves::new();
+        if !event.is_of_fact() {
+            self.filters[event.type_id as usize].visit(event, |leaf| leaves.push(leaf as u32));
+        }
+        leaves
     }
 
-    /// Handles one event at its place in the total order.
-    pub fn handle(&mut self, mut event: Event, out: &mut Outbox) {
-        if event.is_of_fact() {
-            return self.receive(event, out);
+    /// Handles one event at its place in the total order; `leaves` are those it passes.
+    pub fn handle(&mut self, read: &mut Event, leaves: &[u32], out: &mut Outbox) {
+        if read.is_of_fact() {
+            return self.receive(read.clone(), out);
         }
         self.settle_given(out);
-        self.begin(event.time);
-        (event.seq, event.start_seq) = (self.seq, self.seq);
-        let time = event.time;
-        self.dispatch(&Arc::new(event));
-        self.flow(time, out);
+        self.begin(read.time);
+        (read.seq, read.start_seq) = (self.seq, self.seq);
+        let event = self.spares.make(read);
+        self.seen[event.type_id as usize].note(&event);
+        leaves.iter().for_each(|leaf| self.enter(*leaf as usize, &event));
+        self.flow(event.time, out);
+        self.spares.give(event);
     }
 
     /// Goes on to the next position.
@@ -194,7 +206,7 @@ impl Graph {
             match &mut self.nodes[id] {
                 Node::Timer(node) => node.wake(&mut moment),
                 Node::Operator(node) => node.wake(&token, &mut moment),
-                Node::Pattern(node) => node.wake(&token, &mut moment),
+                Node::Pattern(node) => node.wake(&token, &mut moment, &mut self.spares),
                 Node::Matching(node) => node.wake(&mut moment),
                 Node::Change(_) | Node::Join(_) | Node::Define(_) | Node::Rule(_) => {}
             }
@@ -204,17 +216,19 @@ impl Graph {
         true
     }
 
-    /// Gives an event to everyone who reads a leaf it passes.
-    fn dispatch(&mut self, event: &Arc<Event>) {
-        let Graph { filters, leaf_readers, inboxes, agenda, passed, seen, .. } = self;
-        seen[event.type_id as usize].note(event);
-        filters[event.type_id as usize].visit(event, |leaf| {
-            passed[leaf] += 1;
-            for &(reader, port) in &leaf_readers[leaf] {
+    /// Gives an event to everyone who reads a leaf.
+    fn enter(&mut self, leaf: usize, event: &Arc<Event>) {
+        let Graph { nodes, leaf_readers, inboxes, agenda, passed, .. } = self;
+        passed[leaf] += 1;
+        for &(reader, port) in &leaf_readers[leaf] {
+            if let Node::Pattern(node) = &mut nodes[reader] {
+                if node.receive(port, event.clone()) {
+                    agenda.push(Reverse(reader));
+                }
+            } else {
                 put(inboxes, agenda, reader, port, Occurrence::of(event.clone()));
             }
-            true
-        });
+        }
     }
 
     /// Lets everything at this position come to its end: what rules do may lead to more.
@@ -231,7 +245,9 @@ impl Graph {
     fn settle(&mut self, time: i64, out: &Outbox) {
         for id in self.touched.drain(..) {
             match &mut self.nodes[id] {
-                Node::Pattern(node) => node.settle((self.seq, time), &mut self.journals[id]),
+                Node::Pattern(node) => {
+                    node.settle((self.seq, time), &mut self.journals[id], &mut self.spares);
+                }
                 Node::Operator(node) => node.settle(&mut Moment {
                     seq: self.seq,
                     time,
@@ -250,7 +266,7 @@ impl Graph {
 
     /// Lets everything that occurs flow through the nodes.
     fn drain(&mut self, time: i64, out: &mut Outbox) {
-        while let Some(id) = self.agenda.pop() {
+        while let Some(Reverse(id)) = self.agenda.pop() {
             let mut arrived = std::mem::take(&mut self.inboxes[id]);
             let mut derived = Vec::new();
             let mut moment = Moment {
@@ -274,7 +290,7 @@ impl Graph {
                     }
                 }
                 Node::Pattern(node) => {
-                    if node.handle(&mut arrived, &mut moment) {
+                    if node.handle(&mut moment) {
                         self.touched.push(id);
                     }
                 }
@@ -290,24 +306,71 @@ impl Graph {
             }
             arrived.clear();
             self.inboxes[id] = arrived;
-            self.pass_on(id);
+            if !self.define_at_once(id, time, out, &mut derived) {
+                self.pass_on(id);
+            }
             for event in derived {
-                self.dispatch(&event);
+                self.seen[event.type_id as usize].note(&event);
+                self.leaves(&event).iter().for_each(|leaf| self.enter(*leaf as usize, &event));
             }
         }
     }
 
+    /// Gives the one thing a node found to the definition that alone reads it, if that would be next anyway: most of
+    /// what is found goes this way, without a stop.
+    fn define_at_once(
+        &mut self,
+        id: usize,
+        time: i64,
+        out: &mut Outbox,
+        derived: &mut Vec<Arc<Event>>,
+    ) -> bool {
+        let ([found], [(reader, _)]) = (&self.found[..], &self.readers[id][..]) else { return false };
+        let Node::Define(node) = &mut self.nodes[*reader] else { return false };
+        if found.binding.is_some() || self.agenda.peek().is_some_and(|Reverse(next)| next <= reader) {
+            return false;
+        }
+        let mut moment = Moment {
+            seq: self.seq,
+            time,
+            round: self.rounds.round,
+            place: self.rounds.place(),
+            node: *reader,
+            timers: &mut self.timers,
+            topics: out.topics,
+            found: &mut Vec::new(),
+            journal: &mut self.journals[*reader],
+        };
+        moment.journal.arrived += 1;
+        let emitted = out.emitted.records.len();
+        node.take(found, 0, &mut moment, out, derived);
+        moment.journal.found += (out.emitted.records.len() - emitted) as u64;
+        self.journals[id].found += 1;
+        self.found.clear();
+        true
+    }
+
     /// Gives what a node found to those who read it.
     pub fn pass_on(&mut self, id: usize) {
-        let Graph { readers, inboxes, agenda, found, journals, .. } = self;
+        let Graph { nodes, readers, inboxes, agenda, found, journals, .. } = self;
+        if found.is_empty() {
+            return;
+        }
         journals[id].found += found.len() as u64;
-        for occurrence in found.drain(..) {
-            if let Some((&(last, port), others)) = readers[id].split_last() {
-                for &(reader, port) in others {
-                    put(inboxes, agenda, reader, port, occurrence.clone());
+        if let [(reader, port)] = readers[id][..] {
+            if !matches!(nodes[reader], Node::Pattern(_)) {
+                if inboxes[reader].is_empty() {
+                    agenda.push(Reverse(reader));
                 }
-                put(inboxes, agenda, last, port, occurrence);
+                return inboxes[reader].extend(found.drain(..).map(|occurrence| (port, occurrence)));
             }
+        }
+        for occurrence in found.drain(..) {
+            let Some((&(last, port), others)) = readers[id].split_last() else { continue };
+            for &(reader, port) in others {
+                give(nodes, inboxes, agenda, (reader, port), occurrence.clone());
+            }
+            give(nodes, inboxes, agenda, (last, port), occurrence);
         }
     }
 
@@ -397,19 +460,37 @@ impl Graph {
     }
 }
 
-/// Puts something into a node's inbox, and the node on the agenda, which is short and kept in order.
+/// Gives an occurrence to one who reads it; a pattern takes the events of which its inputs consist.
+#[inline]
+fn give(
+    nodes: &mut [Node],
+    inboxes: &mut [Vec<(u8, Occurrence)>],
+    agenda: &mut Agenda,
+    (reader, port): Reader,
+    occurrence: Occurrence,
+) {
+    let Node::Pattern(node) = &mut nodes[reader] else {
+        return put(inboxes, agenda, reader, port, occurrence);
+    };
+    for item in occurrence.items {
+        if node.receive(port, item.event) {
+            agenda.push(Reverse(reader));
+        }
+    }
+}
+
+/// Puts something into a node's inbox, and the node on the agenda.
 #[inline]
 fn put(
     inboxes: &mut [Vec<(u8, Occurrence)>],
-    agenda: &mut Vec<usize>,
+    agenda: &mut Agenda,
     id: usize,
     port: u8,
     occurrence: Occurrence,
 ) {
     let inbox = &mut inboxes[id];
     if inbox.is_empty() {
-        let at = agenda.partition_point(|other| *other > id);
-        agenda.insert(at, id);
+        agenda.push(Reverse(id));
     }
     inbox.push((port, occurrence));
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::avro::encode;
+use crate::avro::encode::{self, Stamp};
 use crate::event::{Event, Origin};
 use crate::occurrence::Item;
 
@@ -28,9 +28,9 @@ struct Place {
     /// Enough of the hash of the topic's name to tell it from any other.
     digest: [u8; 8],
     /// Topic and partition as Avro.
-    coordinates: Vec<u8>,
+    coordinates: Stamp,
     /// `topic/partition/`, what a label begins with.
-    stem: Vec<u8>,
+    stem: Stamp,
 }
 
 impl Topics {
@@ -41,7 +41,11 @@ impl Topics {
             encode::long(&mut coordinates, i64::from(partition));
             let digest =
                 blake3::hash(name.as_bytes()).as_bytes()[..8].try_into().expect("a hash has 32 bytes");
-            Place { digest, coordinates, stem: format!("{name}/{partition}/").into_bytes() }
+            Place {
+                digest,
+                coordinates: Stamp::new(coordinates),
+                stem: Stamp::new(format!("{name}/{partition}/").into_bytes()),
+            }
         };
         Topics { places: names.iter().map(place).collect(), names, partition }
     }
@@ -89,7 +93,7 @@ impl Topics {
         }
         debug_assert_eq!(event.partition, self.partition);
         let place = &self.places[event.source as usize];
-        out.extend_from_slice(&place.coordinates);
+        place.coordinates.write(out);
         encode::long(out, event.offset);
         if event.own_id.len > 0 {
             // A header may hold any bytes, and a label is text.
@@ -98,8 +102,8 @@ impl Topics {
         } else {
             let mut digits = [0; 20];
             let number = decimal(event.offset, &mut digits);
-            encode::long(out, (place.stem.len() + number.len()) as i64);
-            out.extend_from_slice(&place.stem);
+            encode::long(out, (place.stem.bytes().len() + number.len()) as i64);
+            place.stem.write(out);
             out.extend_from_slice(number);
         }
     }
@@ -123,7 +127,8 @@ pub fn identity(
     topics: &Topics,
 ) -> [u8; DIGITS] {
     // One event in every slot, from the first on, is what most rules have: then the slots need not be said.
-    let plain = place.is_none() && items.iter().enumerate().all(|(slot, item)| usize::from(item.slot) == slot);
+    let plain =
+        place.is_none() && items.iter().enumerate().all(|(slot, item)| usize::from(item.slot) == slot);
     let short = plain && items.len() <= SHORT && items.iter().all(|item| item.event.own_id.len == 0);
     let hash = if short {
         let mut text = [0; HEAD + SHORT * LABEL];

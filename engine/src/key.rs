@@ -1,5 +1,7 @@
 //! Values of parameters as bytes: what stored occurrences are found by.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use crate::value::Value;
@@ -35,4 +37,38 @@ pub fn key_of<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<Key> {
         }
     }
     Some(key)
+}
+
+/// A key to look for: most have one parameter, a text, which is its own key.
+pub enum Probe<'a> {
+    Text(&'a [u8]),
+    Built(Key),
+}
+
+impl<'a> Probe<'a> {
+    /// The key of some parameter values; nothing where one of them can equal nothing.
+    #[inline]
+    pub fn new(mut values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<Probe<'a>> {
+        let single = values.len() == 1;
+        let mut key = Key::new();
+        for value in &mut values {
+            match value {
+                Value::Text(Cow::Borrowed(s)) if single => return Some(Probe::Text(s)),
+                value => {
+                    if !push(&mut key, &value) {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(Probe::Built(key))
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Probe::Text(s) => s,
+            Probe::Built(key) => key,
+        }
+    }
 }

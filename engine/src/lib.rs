@@ -8,6 +8,7 @@ mod batch;
 mod binding;
 mod build;
 mod build_cycles;
+mod build_leaves;
 mod build_ranks;
 mod build_rules;
 mod cells;

@@ -1,6 +1,9 @@
 //! The total order: events wait here until the task's watermark says that nothing earlier will come.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
+
+use smallvec::SmallVec;
 
 use crate::event::Event;
 
@@ -97,6 +100,28 @@ impl Source {
     }
 }
 
+/// The leaves of the graph that an event passes.
+pub type Leaves = SmallVec<[u32; 2]>;
+
+/// An event that was read, and the leaves it will go to.
+#[derive(Debug)]
+pub struct Read {
+    pub event: Event,
+    pub leaves: Leaves,
+}
+
+impl Read {
+    /// Whether anyone will have it.
+    pub fn is_wanted(&self) -> bool {
+        !self.leaves.is_empty() || self.event.is_of_fact()
+    }
+
+    #[inline]
+    fn order(&self, other: &Read) -> Ordering {
+        self.event.order(&other.event)
+    }
+}
+
 /// Events that were read and not yet released, by source.
 #[derive(Debug)]
 pub struct Waiting {
@@ -105,9 +130,9 @@ pub struct Waiting {
 
 #[derive(Debug, Default)]
 struct Queue {
-    sorted: VecDeque<Event>,
+    sorted: VecDeque<Read>,
     /// What came out of order since the last time, still to be sorted in.
-    incoming: Vec<Event>,
+    incoming: Vec<Read>,
 }
 
 impl Waiting {
@@ -115,13 +140,13 @@ impl Waiting {
         Waiting { queues: (0..sources).map(|_| Queue::default()).collect() }
     }
 
-    pub fn push(&mut self, event: Event) {
-        let queue = &mut self.queues[event.source as usize];
-        let in_order = queue.sorted.back().is_none_or(|last| last.order(&event).is_le());
+    pub fn push(&mut self, read: Read) {
+        let queue = &mut self.queues[read.event.source as usize];
+        let in_order = queue.sorted.back().is_none_or(|last| last.order(&read).is_le());
         if in_order && queue.incoming.is_empty() {
-            queue.sorted.push_back(event);
+            queue.sorted.push_back(read);
         } else {
-            queue.incoming.push(event);
+            queue.incoming.push(read);
         }
     }
 
@@ -138,21 +163,21 @@ impl Waiting {
     pub fn first(&self, watermark: i64) -> Option<(usize, i64)> {
         let heads = self.queues.iter().enumerate().filter_map(|(index, queue)| {
             let head = queue.sorted.front()?;
-            (head.time < watermark).then_some((index, head))
+            (head.event.time < watermark).then_some((index, head))
         });
         let first = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a });
-        first.map(|(index, head)| (index, head.time))
+        first.map(|(index, head)| (index, head.event.time))
     }
 
     /// Takes the first event of a source.
-    pub fn pop(&mut self, source: usize) -> Option<Event> {
+    pub fn pop(&mut self, source: usize) -> Option<Read> {
         self.queues[source].sorted.pop_front()
     }
 
     /// The smallest offset of a source that still waits.
     pub fn oldest_offset(&self, source: u16) -> Option<i64> {
         let queue = &self.queues[source as usize];
-        queue.sorted.iter().chain(&queue.incoming).map(|event| event.offset).min()
+        queue.sorted.iter().chain(&queue.incoming).map(|read| read.event.offset).min()
     }
 }
 
@@ -162,11 +187,11 @@ impl Queue {
         if self.incoming.is_empty() {
             return;
         }
-        self.incoming.sort_by(Event::order);
+        self.incoming.sort_by(Read::order);
         let overlap = self.sorted.partition_point(|waiting| waiting.order(&self.incoming[0]).is_le());
         if overlap < self.sorted.len() {
             self.incoming.extend(self.sorted.drain(overlap..));
-            self.incoming.sort_by(Event::order);
+            self.incoming.sort_by(Read::order);
         }
         self.sorted.extend(self.incoming.drain(..));
     }

@@ -82,6 +82,9 @@ impl Graph {
     }
 
     pub fn settle_given(&mut self, out: &mut Outbox) {
+        if self.rounds.given.is_empty() {
+            return;
+        }
         let given = std::mem::take(&mut self.rounds.given);
         let Some(time) = given.first().map(|first| first.time) else { return };
         self.begin(time);
@@ -150,7 +153,6 @@ impl Graph {
                         matches!(&nodes[reader], Node::Join(join) if join.asks_for_ended(port).is_some());
                     asked_for |= asks && !began;
                 }
-                true
             });
         }
         if let Some(state) = transition.before.as_ref().filter(|_| asked_for) {
@@ -190,7 +192,6 @@ impl Graph {
                         join.forget(port, &event, (*seq, time));
                     }
                 }
-                true
             });
         }
     }
@@ -208,7 +209,6 @@ impl Graph {
                     join.load_state(port, &state, until);
                 }
             }
-            true
         });
         Ok(true)
     }

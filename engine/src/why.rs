@@ -112,8 +112,9 @@ impl Graph {
             let Some(slot) = slot else { continue };
             for &type_id in &self.legend.types[leaf] {
                 let passes = |event: &Event| {
-                    let others = |other: usize| other != leaf;
-                    !self.filters[usize::from(type_id)].visit(event, others)
+                    let mut passes = false;
+                    self.filters[usize::from(type_id)].visit(event, |other| passes |= other == leaf);
+                    passes
                 };
                 let seen = &self.seen[usize::from(type_id)];
                 let late = seen.late.iter().filter(|event| passes(event)).map(|event| (Reason::Late, event));

@@ -51,6 +51,42 @@ pub fn float(out: &mut Vec<u8>, value: f32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
+/// Bytes that stand in many records alike. Most are short: then they are copied whole and cut, which is cheaper.
+#[derive(Debug, Clone)]
+pub struct Stamp {
+    head: [u8; Stamp::ROOM],
+    bytes: Vec<u8>,
+}
+
+impl Stamp {
+    const ROOM: usize = 32;
+
+    pub fn new(bytes: Vec<u8>) -> Stamp {
+        let mut head = [0; Stamp::ROOM];
+        let short = bytes.len().min(Stamp::ROOM);
+        head[..short].copy_from_slice(&bytes[..short]);
+        Stamp { head, bytes }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    #[inline]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        if self.bytes.len() > Stamp::ROOM {
+            return out.extend_from_slice(&self.bytes);
+        }
+        let end = out.len() + self.bytes.len();
+        out.extend_from_slice(&self.head);
+        out.truncate(end);
+    }
+}
+
 pub fn as_blob(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     blob(&mut out, text.as_bytes());

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
-use crate::avro::{encode, Malformed};
+use crate::avro::encode::{self, Stamp};
+use crate::avro::Malformed;
 use crate::census::ENTRY;
 use crate::event::{Event, Layout, Origin, Row, RowWriter, NO_SOURCE};
 use crate::expr::Expr;
@@ -30,7 +32,7 @@ pub struct Attribute {
 
 pub struct Binding {
     /// The name as Avro.
-    pub name: Vec<u8>,
+    pub name: Stamp,
     pub value: Expr,
     /// Whether it tells apart what is limited on its own.
     pub equality: bool,
@@ -41,7 +43,7 @@ pub struct DefineNode {
     pub type_id: u16,
     pub rule: String,
     /// Rule, version and context as Avro: they stand in every record alike.
-    pub rule_block: Vec<u8>,
+    pub rule_block: Stamp,
     pub condition: Option<Expr>,
     pub attributes: Vec<Attribute>,
     pub bindings: Vec<Binding>,
@@ -49,7 +51,7 @@ pub struct DefineNode {
     /// The attribute that carries the key the output is partitioned by.
     pub key: Option<usize>,
     /// For each slot: role and type as Avro; nothing for what is no constituent.
-    pub roles: Vec<Vec<u8>>,
+    pub roles: Vec<Stamp>,
     /// Of a pattern or an event expression: the slots of each role, in the order in which they are written. Simultaneous
     /// occurrences come in that order, and one that is found in several ways counts once.
     pub places: Vec<Vec<u16>>,
@@ -68,7 +70,7 @@ pub struct DefineNode {
 #[derive(Debug, Clone)]
 pub struct Output {
     pub topic: u32,
-    pub frame: Vec<u8>,
+    pub frame: Stamp,
     pub partitions: i32,
     pub own_partition: i32,
     pub max_bytes: usize,
@@ -100,7 +102,7 @@ impl Emitted {
 }
 
 /// Rule, version and context, as they stand in every record of a rule.
-pub fn rule_block(rule: &str, version: i32, context: Option<Context>) -> Vec<u8> {
+pub fn rule_block(rule: &str, version: i32, context: Option<Context>) -> Stamp {
     // The order of the enum Context of the complex event's schema.
     let context = match context {
         None => 0,
@@ -113,7 +115,7 @@ pub fn rule_block(rule: &str, version: i32, context: Option<Context>) -> Vec<u8>
     let mut out = encode::as_blob(rule);
     encode::long(&mut out, i64::from(version));
     encode::long(&mut out, context);
-    out
+    Stamp::new(out)
 }
 
 /// The port of the entries of a limit, behind those of any inputs.
@@ -226,34 +228,46 @@ impl DefineNode {
         derived: &mut Vec<Arc<Event>>,
     ) {
         arrange(arrived, &self.places);
-        for (ordinal, (_, occurrence)) in arrived.drain(..).enumerate() {
-            let scope = Scope::of(&occurrence);
-            if self.condition.as_ref().is_some_and(|condition| !condition.holds(&scope)) {
-                moment.lose(Reason::If, &occurrence);
-                continue;
+        for (ordinal, (_, occurrence)) in arrived.iter().enumerate() {
+            self.take(occurrence, ordinal, moment, out, derived);
+        }
+    }
+
+    /// Takes one occurrence; `ordinal` is its place among those that are simultaneous.
+    pub fn take(
+        &mut self,
+        occurrence: &Occurrence,
+        ordinal: usize,
+        moment: &mut Moment,
+        out: &mut Outbox,
+        derived: &mut Vec<Arc<Event>>,
+    ) {
+        let scope = Scope::of(occurrence);
+        if self.condition.as_ref().is_some_and(|condition| !condition.holds(&scope)) {
+            moment.lose(Reason::If, occurrence);
+            return;
+        }
+        let binding = self.limit.as_ref().and_then(|_| self.binding(&scope));
+        if let (Some(limit), Some(key)) = (&mut self.limit, &binding) {
+            if !limit.admits(key, moment.time) {
+                moment.lose(Reason::Rate, occurrence);
+                return;
             }
-            let binding = self.limit.as_ref().and_then(|_| self.binding(&scope));
-            if let (Some(limit), Some(key)) = (&mut self.limit, &binding) {
-                if !limit.admits(key, moment.time) {
-                    moment.lose(Reason::Rate, &occurrence);
-                    continue;
+        }
+        match self.emit(occurrence, ordinal, out.topics, out.emitted) {
+            Ok(identity) => {
+                if let (Some(limit), Some(key)) = (&mut self.limit, binding) {
+                    limit.note(key, moment.time);
+                }
+                if self.derives {
+                    let layout = &out.types[self.type_id as usize].1;
+                    let event = self.derive(occurrence, &identity, layout);
+                    derived.push(Arc::new(Event { offset: self.number(occurrence.seq), ..event }));
                 }
             }
-            match self.emit(&occurrence, ordinal, out.topics, out.emitted) {
-                Ok(identity) => {
-                    if let (Some(limit), Some(key)) = (&mut self.limit, binding) {
-                        limit.note(key, moment.time);
-                    }
-                    if self.derives {
-                        let layout = &out.types[self.type_id as usize].1;
-                        let event = self.derive(&occurrence, &identity, layout);
-                        derived.push(Arc::new(Event { offset: self.number(occurrence.seq), ..event }));
-                    }
-                }
-                Err(message) => {
-                    moment.lose(Reason::NoValue, &occurrence);
-                    out.failed.push(Unencodable { message });
-                }
+            Err(message) => {
+                moment.lose(Reason::NoValue, occurrence);
+                out.failed.push(Unencodable { message });
             }
         }
     }
@@ -280,7 +294,7 @@ impl DefineNode {
     ) -> Result<[u8; DIGITS], String> {
         let start = out.bytes.len();
         let scope = Scope::of(occurrence);
-        out.bytes.extend_from_slice(&self.output.frame);
+        self.output.frame.write(&mut out.bytes);
         let mut to = self.output.own_partition;
         for (index, attribute) in self.attributes.iter().enumerate() {
             let value = attribute.value.eval(&scope);
@@ -345,39 +359,63 @@ impl DefineNode {
         }
     }
 
-    fn encode_detection(&self, occurrence: &Occurrence, topics: &Topics, identity: &[u8], out: &mut Vec<u8>) {
+    fn encode_detection(
+        &self,
+        occurrence: &Occurrence,
+        topics: &Topics,
+        identity: &[u8; DIGITS],
+        out: &mut Vec<u8>,
+    ) {
         let scope = Scope::of(occurrence);
-        encode::blob(out, identity);
-        out.extend_from_slice(&self.rule_block);
+        let mut named = [0; 1 + DIGITS];
+        named[0] = 2 * DIGITS as u8;
+        named[1..].copy_from_slice(identity);
+        out.extend_from_slice(&named);
+        self.rule_block.write(out);
         encode::long(out, occurrence.start);
         encode::long(out, occurrence.end);
         if !self.bindings.is_empty() {
             encode::long(out, self.bindings.len() as i64);
             for binding in &self.bindings {
-                out.extend_from_slice(&binding.name);
+                binding.name.write(out);
                 encode_binding(&binding.value.eval(&scope), out);
             }
         }
         encode::long(out, 0);
-        let role = |item: &Item| &self.roles[usize::from(item.slot)];
         // One event in several slots of a role plays it once.
-        let again = |n: usize, item: &Item| {
-            let shared = self.places.iter().any(|place| place.len() > 1 && place.contains(&item.slot));
-            let twice = |other: &Item| role(other) == role(item) && other.event.is(&item.event);
-            shared && occurrence.items[..n].iter().any(twice)
+        let told: SmallVec<[&Item; 4]> = if self.roles.iter().all(|role| !role.is_empty()) && !self.shares() {
+            occurrence.items.iter().collect()
+        } else {
+            self.told(occurrence)
         };
-        let items = || occurrence.items.iter().enumerate();
-        let told =
-            || items().filter(|(n, item)| !role(item).is_empty() && !again(*n, item)).map(|(_, item)| item);
-        if told().next().is_some() {
-            encode::long(out, told().count() as i64);
-            for item in told() {
-                out.extend_from_slice(role(item));
+        if !told.is_empty() {
+            encode::long(out, told.len() as i64);
+            for item in told {
+                self.roles[usize::from(item.slot)].write(out);
                 encode::long(out, item.event.time);
                 topics.encode_place(&item.event, out);
             }
         }
         encode::long(out, 0);
+    }
+
+    /// Whether several slots are of one role.
+    fn shares(&self) -> bool {
+        self.places.iter().any(|place| place.len() > 1)
+    }
+
+    /// The constituents, without those that have no role, and each once in its role.
+    fn told<'a>(&self, occurrence: &'a Occurrence) -> SmallVec<[&'a Item; 4]> {
+        let role = |item: &Item| self.roles[usize::from(item.slot)].bytes();
+        let mut told: SmallVec<[&Item; 4]> = SmallVec::new();
+        for item in occurrence.items.iter().filter(|item| !role(item).is_empty()) {
+            let shared = self.places.iter().any(|place| place.len() > 1 && place.contains(&item.slot));
+            let twice = |other: &&Item| role(other) == role(item) && other.event.is(&item.event);
+            if !(shared && told.iter().any(twice)) {
+                told.push(item);
+            }
+        }
+        told
     }
 
     pub fn expire(&mut self, watermark: i64) {

@@ -8,15 +8,15 @@ use smallvec::SmallVec;
 
 use super::ahead::{Ahead, Place};
 use super::pattern_why::gone;
-use super::store::{Probe, Store};
+use super::store::Store;
 use crate::aggregate::Function;
 use crate::avro::Malformed;
 use crate::cells::Cells;
-use crate::event::{Event, Slot};
+use crate::event::{Event, Slot, Spares};
 use crate::expr::{Env, Expr};
 use crate::graph::Moment;
 use crate::journal::{Journal, Loss, Reason};
-use crate::key::Key;
+use crate::key::{Key, Probe};
 use crate::occurrence::{Item, Occurrence};
 use crate::plan::Select;
 use crate::state::{Change, Codec, Entry};
@@ -87,6 +87,8 @@ pub struct PatternNode {
     /// Occurrences that wait until nothing forbidden has come, each under its own number.
     pub pending: Option<Cells>,
     ahead: Ahead,
+    /// What arrived at the position at hand, by the number of the input.
+    inbox: Vec<(u8, Arc<Event>)>,
     /// Candidates of the position at hand, kept when it is over.
     incoming: Vec<(usize, Arc<Event>)>,
     consumed: Vec<Arc<Event>>,
@@ -159,10 +161,9 @@ impl Part {
         Probe::new(self.own_slots.iter().map(|slot| event.value(*slot)))
     }
 
-    fn keep(&mut self, event: &Arc<Event>) {
-        if let Some(key) = self.key_of(event) {
-            self.store.insert(key.bytes(), event);
-        }
+    /// Keeps an event, and returns the one whose place it takes.
+    fn keep(&mut self, event: Arc<Event>) -> Option<Arc<Event>> {
+        self.store.insert(event, &self.own_slots)
     }
 
     fn forget(&mut self, event: &Event) {
@@ -205,40 +206,55 @@ impl PatternNode {
             condition,
             consuming,
             pending: ahead.then(|| Cells::new([&fingerprint[..], &[PENDING]].concat(), 1, None)),
+            inbox: Vec::new(),
             incoming: Vec::new(),
             consumed: Vec::new(),
         }
     }
 
-    /// Takes in what arrived; true where it wants to be told when the position is over.
-    pub fn handle(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) -> bool {
+    /// Takes an event from one of its inputs; true where it is the first at this position.
+    #[inline]
+    pub fn receive(&mut self, port: u8, event: Arc<Event>) -> bool {
+        self.inbox.push((port, event));
+        self.inbox.len() == 1
+    }
+
+    /// Looks at what arrived; true where it wants to be told when the position is over.
+    pub fn handle(&mut self, moment: &mut Moment) -> bool {
         let (first_negation, first_aggregate) =
             (1 + self.constituents.len(), 1 + self.constituents.len() + self.negations.len());
-        for (port, occurrence) in arrived.iter() {
-            let (port, event) = (usize::from(*port), &occurrence.items[0].event);
+        let mut arrived = std::mem::take(&mut self.inbox);
+        moment.journal.arrived += arrived.len() as u64;
+        for (port, event) in arrived.iter().filter(|(port, _)| usize::from(*port) >= first_negation) {
+            let port = usize::from(*port);
             if port >= first_aggregate {
-                self.aggregates[port - first_aggregate].part.keep(event);
-            } else if port >= first_negation {
+                self.aggregates[port - first_aggregate].part.keep(event.clone());
+            } else {
                 self.forbid(port - first_negation, event, moment);
-                self.negations[port - first_negation].part.keep(event);
+                self.negations[port - first_negation].part.keep(event.clone());
             }
         }
-        for (port, occurrence) in arrived.drain(..) {
+        for (port, event) in arrived.drain(..) {
             let port = usize::from(port);
-            let [item] = &occurrence.items[..] else { continue };
             if port == 0 {
-                self.detect(&item.event, moment);
+                self.detect(&event, moment);
             } else if port < first_negation {
-                self.incoming.push((port - 1, item.event.clone()));
+                self.incoming.push((port - 1, event));
             }
         }
+        self.inbox = arrived;
         !self.incoming.is_empty() || !self.consumed.is_empty()
     }
 
     /// The position is over: what came can be selected from now on, and what was consumed cannot.
-    pub fn settle(&mut self, (seq, time): (u64, i64), journal: &mut Journal) {
-        for (index, event) in std::mem::take(&mut self.incoming) {
-            self.constituents[index].part.keep(&event);
+    pub fn settle(&mut self, (seq, time): (u64, i64), journal: &mut Journal, spares: &mut Spares) {
+        for (index, event) in self.incoming.drain(..) {
+            if let Some(replaced) = self.constituents[index].part.keep(event) {
+                spares.give(replaced);
+            }
+        }
+        if self.consumed.is_empty() {
+            return;
         }
         for event in std::mem::take(&mut self.consumed) {
             for constituent in &mut self.constituents {
@@ -259,9 +275,11 @@ impl PatternNode {
     }
 
     fn detect(&mut self, terminator: &Arc<Event>, moment: &mut Moment) {
-        let mut found = Vec::new();
-        self.choices(terminator, &mut found);
-        if found.is_empty() && moment.journal.losses.listens(moment.seq) {
+        // Where nothing can come between, what is chosen is found.
+        let at_once = self.pending.is_none() && self.consuming.is_empty();
+        let (mut found, before) = (Vec::new(), moment.found.len());
+        self.choices(terminator, if at_once { &mut *moment.found } else { &mut found });
+        if found.is_empty() && moment.found.len() == before && moment.journal.losses.listens(moment.seq) {
             let loss = self.explain(terminator, &moment.journal.gone);
             moment.journal.losses.note(moment.seq, || loss);
         }
@@ -277,7 +295,7 @@ impl PatternNode {
     }
 
     fn choices(&self, terminator: &Arc<Event>, found: &mut Vec<Occurrence>) {
-        self.choose(&mut Choice::of(terminator), &mut |occurrence| found.push(occurrence));
+        self.choose(&mut Choice::of(terminator), found);
     }
 
     /// Where an occurrence is decided that must not be followed by something: when the last time is up.
@@ -344,7 +362,7 @@ impl PatternNode {
     }
 
     /// The time is up for everything that waited for one point in time: it is simultaneous.
-    pub fn wake(&mut self, token: &[u8], moment: &mut Moment) {
+    pub fn wake(&mut self, token: &[u8], moment: &mut Moment, spares: &mut Spares) {
         let Some(pending) = &mut self.pending else { return };
         let key = Key::from_slice(token);
         let Some(mut cell) = pending.get_mut(&key) else { return };
@@ -358,7 +376,7 @@ impl PatternNode {
             self.consume(&occurrence, moment);
             moment.found.push(occurrence);
         }
-        self.settle((moment.seq, moment.time), moment.journal);
+        self.settle((moment.seq, moment.time), moment.journal, spares);
     }
 
     fn consume(&mut self, occurrence: &Occurrence, moment: &mut Moment) {
@@ -369,7 +387,7 @@ impl PatternNode {
     }
 
     /// Goes on with the next constituent, in every way there is.
-    fn choose<'a>(&'a self, choice: &mut Choice<'a>, found: &mut dyn FnMut(Occurrence)) {
+    fn choose<'a>(&'a self, choice: &mut Choice<'a>, found: &mut Vec<Occurrence>) {
         let chosen = choice.events.len() - 1;
         let computed = choice.computed.len();
         if self.prepare(chosen, choice) {
@@ -402,7 +420,7 @@ impl PatternNode {
         &'a self,
         constituent: &'a Constituent,
         choice: &mut Choice<'a>,
-        found: &mut dyn FnMut(Occurrence),
+        found: &mut Vec<Occurrence>,
     ) {
         for candidate in self.selected(constituent, choice) {
             choice.events.push(candidate);
@@ -441,19 +459,28 @@ impl PatternNode {
         taken
     }
 
-    fn finish<'a>(&'a self, choice: &mut Choice<'a>, found: &mut dyn FnMut(Occurrence)) {
+    fn finish<'a>(&'a self, choice: &mut Choice<'a>, found: &mut Vec<Occurrence>) {
         let forbidden = self.negations.iter().any(|negation| negation.found(choice).is_some());
         choice.put_away();
         if forbidden || self.condition.as_ref().is_some_and(|condition| !condition.holds(choice)) {
             return;
         }
         let terminator = choice.events[0];
-        let mut occurrence = Occurrence::at(terminator.seq, terminator.time);
-        for (slot, event) in choice.events.iter().enumerate() {
-            occurrence.add_event((*event).clone(), slot as u16);
-        }
-        occurrence.computed = choice.computed.iter().map(|value| value.clone().into_owned()).collect();
-        found(occurrence);
+        let (start_seq, start) =
+            choice.events.iter().fold((terminator.seq, terminator.time), |first, event| {
+                (event.start_seq.min(first.0), event.start.min(first.1))
+            });
+        let item = |(slot, event): (usize, &&Arc<Event>)| Item { slot: slot as u16, event: (*event).clone() };
+        found.push(Occurrence {
+            seq: terminator.seq,
+            time: terminator.time,
+            start_seq,
+            start,
+            end: terminator.time,
+            items: choice.events.iter().enumerate().map(item).collect(),
+            computed: choice.computed.iter().map(|value| value.clone().into_owned()).collect(),
+            binding: None,
+        });
     }
 
     fn parts(&mut self) -> impl Iterator<Item = &mut Part> {

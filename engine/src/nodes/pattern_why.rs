@@ -5,11 +5,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::pattern::{Choice, Constituent, PatternNode};
-use super::store::Probe;
 use crate::event::{Event, Slot};
 use crate::graph::Moment;
 use crate::journal::{Gone, Loss, Reason, Ring};
-use crate::key::Key;
+use crate::key::{Key, Probe};
 use crate::occurrence::{Item, Items, Occurrence};
 
 impl PatternNode {

@@ -1,6 +1,5 @@
 //! Events a node keeps for later occurrences: by the values of the equality parameters, in order, until the horizon.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,10 +9,9 @@ use smallvec::SmallVec;
 
 use crate::avro::Malformed;
 use crate::census::ENTRY;
-use crate::event::Event;
-use crate::key::{self, Key};
+use crate::event::{Event, Slot};
+use crate::key::{Key, Probe};
 use crate::state::{self, Change, Codec, Entry};
-use crate::value::Value;
 
 /// A horizon is cut into this many spans of expiry: an event outlives its horizon by at most one of them.
 const SPANS: i64 = 16;
@@ -43,40 +41,6 @@ pub struct Store {
     expiry: BTreeMap<i64, Vec<Key>>,
     changed: Vec<Key>,
     deleted: Vec<Vec<u8>>,
-}
-
-/// A key to look for: most have one parameter, a text, which is its own key.
-pub enum Probe<'a> {
-    Text(&'a [u8]),
-    Built(Key),
-}
-
-impl<'a> Probe<'a> {
-    /// The key of some parameter values; nothing where one of them can equal nothing.
-    #[inline]
-    pub fn new(mut values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<Probe<'a>> {
-        let single = values.len() == 1;
-        let mut key = Key::new();
-        for value in &mut values {
-            match value {
-                Value::Text(Cow::Borrowed(s)) if single => return Some(Probe::Text(s)),
-                value => {
-                    if !key::push(&mut key, &value) {
-                        return None;
-                    }
-                }
-            }
-        }
-        Some(Probe::Built(key))
-    }
-
-    #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Probe::Text(s) => s,
-            Probe::Built(key) => key,
-        }
-    }
 }
 
 impl Store {
@@ -114,8 +78,16 @@ impl Store {
         time.saturating_add(horizon).div_euclid(horizon / SPANS + 1)
     }
 
-    pub fn insert(&mut self, key: &[u8], event: &Arc<Event>) {
-        let Some(cell) = self.cells.get_mut(key) else { return self.insert_first(key, event) };
+    /// Keeps an event under the values it has in some places, unless one of them can equal nothing; returns the one
+    /// whose place it takes.
+    pub fn insert(&mut self, event: Arc<Event>, places: &[Slot]) -> Option<Arc<Event>> {
+        let probe = Probe::new(places.iter().map(|place| event.value(*place)))?;
+        let key = probe.bytes();
+        let Some(cell) = self.cells.get_mut(key) else {
+            let key = key.into();
+            self.insert_first(key, event);
+            return None;
+        };
         if !cell.changed {
             cell.changed = true;
             self.changed.push(key.into());
@@ -124,25 +96,26 @@ impl Store {
         match cell.events.last_mut() {
             Some(last) if self.only_last => {
                 if last.event.place() < place {
-                    last.event = event.clone();
                     last.persisted = false;
+                    return Some(std::mem::replace(&mut last.event, event));
                 }
             }
             // Almost always it comes last.
             last => {
                 let behind = last.is_none_or(|last| last.event.place() < place);
                 let at = if behind { cell.events.len() } else { cell.place(place) };
-                cell.events.insert(at, Stored { event: event.clone(), persisted: false });
+                cell.events.insert(at, Stored { event, persisted: false });
             }
         }
+        None
     }
 
-    fn insert_first(&mut self, key: &[u8], event: &Arc<Event>) {
-        self.watch(key.into(), event.time);
-        self.changed.push(key.into());
+    fn insert_first(&mut self, key: Key, event: Arc<Event>) {
+        self.watch(key.clone(), event.time);
+        self.changed.push(key.clone());
         let mut cell = Cell { changed: true, ..Cell::default() };
-        cell.events.push(Stored { event: event.clone(), persisted: false });
-        self.cells.insert(key.into(), cell);
+        cell.events.push(Stored { event, persisted: false });
+        self.cells.insert(key, cell);
     }
 
     fn watch(&mut self, key: Key, time: i64) {
