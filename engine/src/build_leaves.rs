@@ -128,8 +128,8 @@ impl Builder<'_> {
         let aggregates = pattern.aggregates.iter().map(|given| &given.matches);
         let all = constituents.chain(negations).chain(aggregates).zip(1..);
         let tie = |(slot, tie): (usize, &Match)| {
-            let one = (slot, self.slot(&types, slot, tie.field)?);
-            Some(Tie { one, other: (tie.equals.0, self.slot(&types, tie.equals.0, tie.equals.1)?) })
+            let one = (slot, self.slot(types, slot, tie.field)?);
+            Some(Tie { one, other: (tie.equals.0, self.slot(types, tie.equals.0, tie.equals.1)?) })
         };
         all.flat_map(|(matches, slot)| matches.iter().map(move |tie| (slot, tie))).filter_map(tie).collect()
     }
