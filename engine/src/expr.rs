@@ -203,7 +203,7 @@ fn compile_at(json: &Json, resolve: Resolve, depth: usize) -> Result<Expr, Strin
     let two = || -> Result<Box<[Expr; 2]>, String> { Ok(Box::new([arg(0)?, arg(1)?])) };
     let all = || (0..parts.len().saturating_sub(2)).map(arg).collect::<Result<Vec<_>, _>>();
     if let Some(comparison) = Comparison::parse(op) {
-        return Ok(Expr::Compare(comparison, two()?));
+        return Ok(Expr::Compare(comparison, Box::new([as_is(arg(0)?), as_is(arg(1)?)])));
     }
     if let Some(operator) = Operator::parse(op) {
         return Ok(Expr::Arithmetic(operator, two()?));
@@ -232,10 +232,21 @@ fn compile_at(json: &Json, resolve: Resolve, depth: usize) -> Result<Expr, Strin
         "or" => Ok(Expr::Or(two()?)),
         "not" => Ok(Expr::Not(Box::new(arg(0)?))),
         "is_null" => Ok(Expr::IsNull(Box::new(arg(0)?))),
-        "in" => Some(all()?).filter(|args| !args.is_empty()).map(Expr::OneOf).ok_or_else(broken),
+        "in" => {
+            let args: Vec<Expr> = all()?.into_iter().map(as_is).collect();
+            Some(args).filter(|args| !args.is_empty()).map(Expr::OneOf).ok_or_else(broken)
+        }
         "neg" => Ok(Expr::Negate(Box::new(arg(0)?))),
         "cast" => Ok(Expr::ToDouble(Box::new(arg(0)?))),
         _ => Err(broken()),
+    }
+}
+
+/// Numbers of two types are compared as they are: not every whole number is a double.
+fn as_is(side: Expr) -> Expr {
+    match side {
+        Expr::ToDouble(number) => *number,
+        other => other,
     }
 }
 
