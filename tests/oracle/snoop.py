@@ -20,6 +20,7 @@ from tests.oracle.snoop_parts import (
     Node,
     Part,
     all_fit,
+    are_there,
     fits,
     grow,
     in_time,
@@ -114,7 +115,7 @@ class Unrestricted:
         return (
             union([e1, e2])
             for e1, e2 in product(*self.operands(node))
-            if not same(e1, e2) and fits(node, {0: e1, 1: e2})
+            if not same(e1, e2) and are_there(node, [e1, e2]) and fits(node, {0: e1, 1: e2})
         )
 
     def any_(self, node: Node) -> Iterator[Part]:
@@ -123,12 +124,13 @@ class Unrestricted:
         m = node.expr.count
         operands = self.operands(node)
         if node.expr.star:
-            yield from (union(chosen) for chosen in combinations(operands[0], m))
+            chosen_ones = combinations(operands[0], m)
+            yield from (union(chosen) for chosen in chosen_ones if are_there(node, chosen))
             return
         for places in combinations(range(len(operands)), m):
             for chosen in product(*(operands[place] for place in places)):
                 distinct = not any(same(one, other) for one, other in combinations(chosen, 2))
-                if distinct and all_fit(node, dict(zip(places, chosen, strict=True))):
+                if distinct and are_there(node, chosen) and all_fit(node, dict(zip(places, chosen, strict=True))):
                     yield union(chosen)
 
     def seq(self, node: Node) -> Iterator[Part]:
@@ -136,7 +138,7 @@ class Unrestricted:
         return (
             union([e1, e2])
             for e1, e2 in product(*self.operands(node))
-            if e1.position < e2.position and fits(node, {0: e1, 1: e2})
+            if e1.position < e2.position and are_there(node, [e1, e2]) and fits(node, {0: e1, 1: e2})
         )
 
     def aperiodic(self, node: Node) -> Iterator[Part]:
@@ -150,6 +152,7 @@ class Unrestricted:
             union([e1, e2])
             for e1, e2 in product(first, middle)
             if e1.position < e2.position
+            and are_there(node, [e1, e2])
             and fits(node, {0: e1, 1: e2})
             and not any(e1.position < e3.position < e2.position and fits(node, {0: e1, 2: e3}) for e3 in last)
         )
@@ -158,7 +161,7 @@ class Unrestricted:
         """8. { {ei, ℘(E2, t(ei), t(ek)), ek} | t(ei) < t(ek) }, the interval being (ei, ek]."""
         first, middle, last = self.operands(node)
         for e1, e3 in product(first, last):
-            if e1.position < e3.position and fits(node, {0: e1, 2: e3}):
+            if e1.position < e3.position and are_there(node, [e1, e3]) and fits(node, {0: e1, 2: e3}):
                 between = [
                     e2
                     for e2 in middle
@@ -175,7 +178,7 @@ class Unrestricted:
         first, last = self.operands(node)
         for e1 in first:
             for tick in temporal.ticks(node, e1, self.valuation, self.world.until):
-                if not any(
+                if are_there(node, [e1, tick]) and not any(
                     e1.position < e3.position < tick.position and fits(node, {0: e1, 1: e3}) for e3 in last
                 ):
                     yield union([e1, tick])
@@ -186,14 +189,15 @@ class Unrestricted:
         for e1 in first:
             ticks = list(temporal.ticks(node, e1, self.valuation, self.world.until))
             for e3 in last:
-                if e1.position < e3.position and fits(node, {0: e1, 1: e3}):
+                there = e1.position < e3.position and are_there(node, [e1, e3])
+                if there and fits(node, {0: e1, 1: e3}):
                     yield union([e1, *(tick for tick in ticks if tick.position < e3.position), e3])
 
     def not_(self, node: Node) -> Iterator[Part]:
         """7. { {ei, ek} ∈ E1[H] ⊎ E3[H] | ℘(E2, t(ei), t(ek)) = ∅ }."""
         first, absent, last = self.operands(node)
         for e1, e3 in product(first, last):
-            if e1.position < e3.position and fits(node, {0: e1, 2: e3}):
+            if e1.position < e3.position and are_there(node, [e1, e3]) and fits(node, {0: e1, 2: e3}):
                 inside = [
                     e2
                     for e2 in absent

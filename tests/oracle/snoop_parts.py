@@ -278,3 +278,14 @@ def leaves(root: Node) -> list[Leaf]:
 def in_time(node: Node, parts: Sequence[Part]) -> list[Part]:
     """Those that are not longer than the `within` around the node."""
     return [part for part in parts if node.bound_ms is None or part.length_ms <= node.bound_ms]
+
+
+def are_there(node: Node, parts: Sequence[Part]) -> bool:
+    """Whether none started so long before the last of them that the `within` around the node has let it go.
+
+    So it is in every context. It tells something only where the last is `begin E`: the occurrence ends before
+    the position where it stands.
+    """
+    last = max(part.position for part in parts)
+    known = (part.position == last or part.start >= last.time - (node.bound_ms or 0) for part in parts)
+    return node.bound_ms is None or all(known)
