@@ -132,6 +132,10 @@ impl<'de> Visitor<'de> for Member<'_> {
             Type::Float => return Err(self.refuse("is too large for a float")),
             Type::Double => self.row.put(self.slot, value.to_bits()),
             Type::Boolean | Type::String | Type::Bytes => return Err(self.refuse("is a number")),
+            // `-0` is read as a double, which alone has one.
+            Type::Int | Type::Long | Type::Timestamp if value == 0.0 && value.is_sign_negative() => {
+                self.row.put(self.slot, 0);
+            }
             Type::Int | Type::Long | Type::Timestamp => {
                 return Err(self.refuse("is a fraction or too large"));
             }

@@ -183,6 +183,8 @@ class Constituent:
     def bind(self, event: Event, scene: Scene) -> Scene | None:
         """Return the scene with the event in this role, if its conditions hold."""
         given = {name: event.values[attribute] for name, attribute in self.binds.items()}
+        if any(value != value for value in given.values()):  # noqa: PLR0124 (what is not a number equals nothing)
+            return None
         scene = Scene({**scene.bound, self.role: event}, self.role, {**scene.parameters, **given})
         holds = event.type == self.type and all(c.value(scene) is True for c in self.conditions)
         return scene if holds else None

@@ -6,6 +6,7 @@ out. Of nothing, count, distinct and sum are 0 and everything else is null.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from tests.oracle.history import Value
 
@@ -27,6 +28,13 @@ def aggregate(function: str, values: Sequence[Value], argument: float | None = N
         assert argument is not None
         return percentile(present, argument)
     return OF_SOMETHING[function](present)
+
+
+def total(values: Sequence[Value]) -> Value:
+    """The sum; null where whole numbers have none with 64 bits, added in their order."""
+    whole = accumulate(value for value in values if isinstance(value, int))
+    fits = all(-(2**63) <= partial < 2**63 for partial in whole)
+    return sum(values) if fits or any(isinstance(value, float) for value in values) else None
 
 
 def mean(values: Sequence[Value]) -> float:
@@ -54,7 +62,7 @@ def percentile(values: Sequence[Value], percentage: float) -> Value:
 OF_NOTHING: dict[str, Callable[[Sequence[Value]], Value]] = {
     "count": len,
     "distinct": lambda values: len(set(values)),
-    "sum": sum,
+    "sum": total,
 }
 
 OF_SOMETHING: dict[str, Callable[[Sequence[Value]], Value]] = {

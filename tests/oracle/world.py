@@ -238,7 +238,7 @@ def primitive(declaration: tree.Event, event: Input, number: int) -> Occurrence:
     topic = declaration.topic.name if declaration.topic else event.type
     key, own_id = declared(declaration.key), declared(declaration.id)
     time = event.t if declared(declaration.time) is None else declared(declaration.time)
-    start = time if declared(declaration.start) is None else declared(declaration.start)
+    start = time if declared(declaration.start) is None else min(declared(declaration.start), time)
     label: Hashable = (event.type, own_id) if own_id is not None else event.label or f"{event.type}#{number}"
     position = Position(time, 0, (topic, "" if key is None else str(key), number))
     return Occurrence(

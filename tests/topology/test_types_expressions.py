@@ -108,7 +108,10 @@ def test_equality_parameters_are_left_to_the_valuation() -> None:
     assert [c.equalities for c in found.constituents] == [{"a": 0}, {"a": 0}, {"a": 0}]
     assert [[term.to_list() for term in c.conditions] for c in found.constituents] == [
         [],
-        [["gt", "double", ["field", 1, 1], ["cast", "double", ["field", 0, 1]]]],
+        [
+            ["eq", "double", ["field", 1, 1], ["field", 1, 1]],  # what is not a number gives no value
+            ["gt", "double", ["field", 1, 1], ["cast", "double", ["field", 0, 1]]],
+        ],
         [],
     ]
     assert [value.to_list() for value in found.values] == [["parameter", "a"], ["field", 1, 1]]

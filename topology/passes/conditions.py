@@ -183,6 +183,9 @@ class _Typing:
             self._constituent.equalities[name] = field.field
             return
         self._rule.parameters[name] = Parameter(name, field, [field])
+        if field.scalar.wide is Scalar.DOUBLE:
+            # What is not a number equals nothing, so it gives no value.
+            self._constituent.conditions.append(Apply("eq", Scalar.DOUBLE, (field, field), Scalar.BOOLEAN))
         if self._constituent.part is not Part.TAKEN:
             self._local.append(name)
 

@@ -312,11 +312,11 @@ impl Facts {
     }
 
     fn has(&self, fact: &Event, values: &[Value]) -> bool {
-        self.attributes.iter().zip(values).all(|((slot, _), value)| fact.value(*slot) == *value)
+        self.attributes.iter().zip(values).all(|((slot, _), value)| is_same(&fact.value(*slot), value))
     }
 
     fn equal(&self, one: &Event, other: &Event) -> bool {
-        self.attributes.iter().all(|(slot, _)| one.value(*slot) == other.value(*slot))
+        self.attributes.iter().all(|(slot, _)| is_same(&one.value(*slot), &other.value(*slot)))
     }
 
     fn event(
@@ -384,6 +384,14 @@ fn key_of(value: &Value) -> Option<Key> {
         Value::Double(x) => Some(Key::from_slice(x.to_string().as_bytes())),
         Value::Boolean(b) => Some(Key::from_slice(if *b { b"true" } else { b"false" })),
         Value::Null | Value::List(_) => None,
+    }
+}
+
+/// Whether a fact is as it was: what is not a number equals nothing, and yet has not changed.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Double(a), Value::Double(b)) => a == b || a.is_nan() && b.is_nan(),
+        _ => one == other,
     }
 }
 

@@ -146,3 +146,51 @@ def test_within_counts_to_the_position_at_hand(context: str) -> None:
     define S from (begin C as c and A as a) within 20 ms context {context};
     """
     assert agree(began + rules, a(1), event("C", t=30, k="a", began=10), a(31), event("C", t=40, k="a", began=33))
+
+
+ROOTS = """
+define D (k: string, v: double) from A as a where k = a.k, v = sqrt(a.n);
+"""
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "define R from D(v = $v);",
+        "define R from D(v = $v) as d and not B(x = $v) within 9 ms from d;",
+        "define R from B as b and last D(v = $v) as d within 9 ms from b;",
+        "define R from (D(v = $v) as d ; B as b) within 9 ms;",
+        "define R from match D(v = $v) as d then B as b within 9 ms;",
+        'event P (k: string) on "p"; rule r when event D(v = $v) as d then publish P (k = d.k);',
+    ],
+)
+def test_what_is_not_a_number_gives_no_parameter_its_value(rules: str) -> None:
+    assert agree(ROOTS + rules, a(1, n=-1), a(2, n=4), a(3, n=-1), b(4), a(5, n=1), b(6))
+
+
+@pytest.mark.parametrize("key", ["", "key k"])
+def test_a_fact_that_stays_not_a_number_has_not_changed(key: str) -> None:
+    rules = f"""
+    fact F (k: string, x: double) {key};
+    event P (k: string) on "p";
+    rule r when event A as a then update F (k = a.k, x = sqrt(a.n));
+    rule s when fact F as f then publish P (k = f.k);
+    """
+    assert agree(rules, a(1, n=-1), a(2, n=-1), a(3, n=4), a(4, n=-1))
+
+
+def test_a_sum_of_longs_that_is_too_large_is_absent() -> None:
+    rules = """
+    define R (s: long?, m: double?) from B as b and $s = sum(A.n) within 9 ms from b
+     and $m = avg(A.n) within 9 ms from b where s = $s, m = $m;
+    """
+    assert agree(rules, a(1, n=2**62), b(2), a(3, n=2**62), b(4), a(5, n=-1), b(6))
+
+
+def test_an_event_that_would_begin_after_its_time_is_a_point() -> None:
+    rules = """
+    event C (k: string, began: timestamp) on "c" key k start began;
+    define R (d: long) from C as c where d = timeof(c) - startof(c);
+    define S from (C ; A) within 9 ms;
+    """
+    assert agree(rules, event("C", t=5, k="a", began=9), a(7), event("C", t=12, k="a", began=11), a(13))
