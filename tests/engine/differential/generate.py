@@ -348,7 +348,8 @@ def _event(random: Random, name: str, time: int, number: int) -> Input:
     if name == "C":
         values |= {"at": time, "began": time - random.choice((0, 0, 1, 5, 12))}
     if name == "E":
-        values["uid"] = f"u{number}"
+        # Some are sent again.
+        values["uid"] = f"u{random.choice((number, number, max(number - 2, 0)))}"
     if "phase" in values:
         values["phase"] = random.choice(EVENTS[name].phases)
         values["call" if "call" in values else "id"] = random.choice("pq")

@@ -14,7 +14,7 @@ use rustc_hash::FxBuildHasher;
 use super::run::Run;
 use crate::binding::{self, Values};
 use crate::event::{Event, Slot, SlotKind};
-use crate::key::Key;
+use crate::key::{self, Key};
 use crate::value::Value;
 
 /// Parameters, a bit each.
@@ -22,7 +22,7 @@ pub type Set = u32;
 
 /// Which parameters the steps of a match mention, and where their values stand.
 pub struct Parameters {
-    /// Parameter → the type of its values; numbers of two types are compared as doubles.
+    /// Parameter → the type of its values; numbers of two types are seen as doubles.
     kinds: Vec<SlotKind>,
     /// Slot → parameters and places.
     mentions: Vec<Vec<(usize, Slot)>>,
@@ -71,7 +71,7 @@ impl Parameters {
     pub fn valuation(&self, slot: usize, event: &Event) -> Option<Key> {
         let mut values: Vec<Option<Key>> = vec![None; self.count()];
         for (number, at) in &self.mentions[slot] {
-            values[*number] = Some(bytes(&event.value(*at), self.kinds[*number])?);
+            values[*number] = Some(bytes(event.value(*at))?);
         }
         let values: Values = values.iter().map(Option::as_deref).collect();
         Some(binding::encode(&values))
@@ -88,26 +88,20 @@ impl Parameters {
     }
 }
 
-fn bytes(value: &Value, kind: SlotKind) -> Option<Key> {
-    Some(match value {
-        Value::Boolean(b) => Key::from_slice(&[u8::from(*b)]),
-        Value::Long(n) if kind == SlotKind::Double => Key::from_slice(&(*n as f64).to_bits().to_le_bytes()),
-        Value::Long(n) => Key::from_slice(&n.to_le_bytes()),
-        Value::Double(x) if x.is_nan() => return None,
-        // Adding zero makes the two zeros one.
-        Value::Double(x) => Key::from_slice(&(x + 0.0).to_bits().to_le_bytes()),
-        Value::Text(text) => Key::from_slice(text),
-        Value::Null | Value::List(_) => return None,
-    })
+fn bytes(value: Value) -> Option<Key> {
+    match value {
+        Value::Text(text) => Some(Key::from_slice(&text)),
+        other => key::key_of(std::iter::once(other)),
+    }
 }
 
 fn value(bytes: Option<&[u8]>, kind: SlotKind) -> Value<'static> {
     let Some(bytes) = bytes else { return Value::Null };
-    let number = || bytes.try_into().map(u64::from_le_bytes).ok();
+    let number = || key::number(bytes).unwrap_or(Value::Null);
     match kind {
         SlotKind::Boolean => Value::Boolean(bytes == [1]),
-        SlotKind::Long => number().map_or(Value::Null, |raw| Value::Long(raw as i64)),
-        SlotKind::Double => number().map_or(Value::Null, |raw| Value::Double(f64::from_bits(raw))),
+        SlotKind::Long => number(),
+        SlotKind::Double => number().as_double().map_or(Value::Null, Value::Double),
         SlotKind::Text | SlotKind::Bytes => Value::text(bytes).into_owned(),
         SlotKind::List => Value::Null,
     }
