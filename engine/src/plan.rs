@@ -21,7 +21,7 @@ const MAX_ANCESTORS: usize = 100;
 pub const CHANGE_SLOTS: usize = 3;
 const MAX_PARAMETERS: usize = 32;
 /// Programs of matches nest no deeper, so that running them cannot exhaust the stack.
-const MAX_PROGRAM_DEPTH: usize = 100;
+pub const MAX_PROGRAM_DEPTH: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

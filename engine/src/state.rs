@@ -141,7 +141,7 @@ impl Codec<'_> {
     }
 
     pub fn read_occurrence(&self, cursor: &mut Cursor) -> Result<Occurrence, Malformed> {
-        let (seq, time, start_seq) = (cursor.long()? as u64, cursor.long()?, cursor.long()? as u64);
+        let (seq, time, start_seq) = (number(cursor)?, cursor.long()?, number(cursor)?);
         let (start, end) = (cursor.long()?, cursor.long()?);
         let mut items = Items::new();
         for _ in 0..cursor.long()? {
@@ -205,7 +205,7 @@ impl Codec<'_> {
             _ => return Err(Malformed::new("a stored event of an unknown origin")),
         };
         let (time, start, end) = (cursor.long()?, cursor.long()?, cursor.long()?);
-        let (seq, start_seq) = (cursor.long()? as u64, cursor.long()? as u64);
+        let (seq, start_seq) = (number(cursor)?, number(cursor)?);
         let partition =
             i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))?;
         let offset = cursor.long()?;
@@ -300,6 +300,24 @@ pub fn read_list(bytes: &[u8]) -> Result<Value<'static>, Malformed> {
         values.push(read_single(tag, &mut cursor)?);
     }
     Ok(Value::List(values))
+}
+
+/// Ids, counts, positions and offsets rise by one; they are not believed where there would be no room to.
+pub fn number(cursor: &mut Cursor) -> Result<u64, Malformed> {
+    within_reason(cursor.long()? as u64)
+}
+
+pub fn within_reason(number: u64) -> Result<u64, Malformed> {
+    if number < 1 << 62 {
+        Ok(number)
+    } else {
+        Err(Malformed::new("a number in a state entry is out of range"))
+    }
+}
+
+/// An offset, which is a number.
+fn offset(cursor: &mut Cursor) -> Result<i64, Malformed> {
+    number(cursor).map(|offset| offset as i64)
 }
 
 pub fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
@@ -410,15 +428,15 @@ pub fn encode_progress(progress: &Progress) -> Vec<u8> {
 pub fn decode_progress(value: &[u8]) -> Result<Progress, Malformed> {
     let mut cursor = Cursor::new(value);
     version(&mut cursor)?;
-    let (released, began, seq) = (cursor.long()?, cursor.long()?, cursor.long()? as u64);
+    let (released, began, seq) = (cursor.long()?, cursor.long()?, number(&mut cursor)?);
     let mut sources = Vec::new();
     for _ in 0..cursor.long()? {
         let topic = String::from_utf8(cursor.blob()?.to_vec())
             .map_err(|_| Malformed::new("a topic that is not UTF-8"))?;
-        let (resume, read_to, watermark) = (cursor.long()?, cursor.long()?, cursor.long()?);
+        let (resume, read_to, watermark) = (offset(&mut cursor)?, offset(&mut cursor)?, cursor.long()?);
         let mut refused = Vec::new();
         for _ in 0..cursor.long()? {
-            refused.push((cursor.long()?, cursor.long()?));
+            refused.push((offset(&mut cursor)?, offset(&mut cursor)?));
         }
         sources.push(SourceProgress { topic, resume, read_to, watermark, refused: Refused(refused) });
     }

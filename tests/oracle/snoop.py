@@ -130,7 +130,11 @@ class Unrestricted:
         for places in combinations(range(len(operands)), m):
             for chosen in product(*(operands[place] for place in places)):
                 distinct = not any(same(one, other) for one, other in combinations(chosen, 2))
-                if distinct and are_there(node, chosen) and all_fit(node, dict(zip(places, chosen, strict=True))):
+                if (
+                    distinct
+                    and are_there(node, chosen)
+                    and all_fit(node, dict(zip(places, chosen, strict=True)))
+                ):
                     yield union(chosen)
 
     def seq(self, node: Node) -> Iterator[Part]:

@@ -230,6 +230,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
     use crate::event::{Layout, Row, RowWriter, SlotKind};
 
     fn layout() -> Layout {
@@ -248,7 +249,8 @@ mod tests {
     }
 
     fn found(pool: &Pool, index: usize, n: i64) -> Vec<u64> {
-        let cell = pool.cell(index, &n.to_le_bytes());
+        let key = key_of(std::iter::once(Value::Long(n))).expect("a number has a key");
+        let cell = pool.cell(index, &key);
         cell.into_iter().flatten().map(|candidate| candidate.event().seq).collect()
     }
 

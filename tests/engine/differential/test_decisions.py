@@ -105,7 +105,9 @@ def test_numbers_are_compared_as_they_are(condition: str) -> None:
     """Not every long is a double."""
     history = [x(1, 2.0**53), *(a(2 + n, n=2**53 + n) for n in (-1, 0, 1)), x(6, 0.5), a(7, n=0), a(8, n=1)]
     assert agree(f"define R from A as a and last B as b within 9 ms from a if {condition};", *history)
-    assert agree("define R from A(n = 9007199254740992.0); define S from A(n > 9007199254740992.0);", *history)
+    assert agree(
+        "define R from A(n = 9007199254740992.0); define S from A(n > 9007199254740992.0);", *history
+    )
     assert agree("define R from A(n in (0.5, 9007199254740992.0)); define S from A(n > 0.5);", *history)
 
 
@@ -145,7 +147,9 @@ def test_within_counts_to_the_position_at_hand(context: str) -> None:
     define R from (A as a ; begin C as c) within 20 ms context {context};
     define S from (begin C as c and A as a) within 20 ms context {context};
     """
-    assert agree(began + rules, a(1), event("C", t=30, k="a", began=10), a(31), event("C", t=40, k="a", began=33))
+    assert agree(
+        began + rules, a(1), event("C", t=30, k="a", began=10), a(31), event("C", t=40, k="a", began=33)
+    )
 
 
 ROOTS = """
@@ -194,3 +198,17 @@ def test_an_event_that_would_begin_after_its_time_is_a_point() -> None:
     define S from (C ; A) within 9 ms;
     """
     assert agree(rules, event("C", t=5, k="a", began=9), a(7), event("C", t=12, k="a", began=11), a(13))
+
+
+def test_a_position_without_room_for_more_is_not_believed() -> None:
+    plan = json.dumps(planned(E + "define R from E;"))
+    engine = Engine(plan, TASK, 0, {"R": ("made.R", b"", 1)})
+    engine.feed(Batch.build("e", 0, [(0, 0, b"a", b'{"uid": "u", "n": 1, "k": "a"}', None)]), 0)
+    engine.advance("e", 1)
+    engine.run()
+    key, value = next(entry for entry in engine.take().state if entry[0] == b"\0task")
+    assert value is not None
+    # Version 2, released at 1, began at 0, and position 1: Avro longs of a byte each.
+    assert value[:4] == bytes([4, 2, 0, 2])
+    with pytest.raises(ValueError, match="out of range"):
+        Engine(plan, TASK, 0, {"R": ("made.R", b"", 1)}).load([(key, value[:3] + b"\1" + value[4:])])

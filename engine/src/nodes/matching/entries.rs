@@ -26,8 +26,8 @@ use crate::avro::cursor::Cursor;
 use crate::avro::{encode, Malformed};
 use crate::event::{Event, NO_TYPE};
 use crate::key::Key;
-use crate::plan::Take;
-use crate::state::{self, Change, Codec, Entry, VERSION};
+use crate::plan::{Take, MAX_PROGRAM_DEPTH};
+use crate::state::{self, number, within_reason, Change, Codec, Entry, VERSION};
 
 const STATE: u8 = 0;
 const RUN: u8 = 1;
@@ -288,22 +288,9 @@ pub fn load(node: &mut MatchingNode, entry: &Entry, codec: &Codec) -> Result<boo
     Ok(true)
 }
 
-/// Ids, counts and positions rise by one; they are not believed where there would be no room to.
-fn number(cursor: &mut Cursor) -> Result<u64, Malformed> {
-    within_reason(cursor.long()? as u64)
-}
-
 fn id_of(key: &[u8]) -> Result<u64, Malformed> {
     let id = key.try_into().map(u64::from_be_bytes);
     within_reason(id.map_err(|_| Malformed::new("a state entry has a key of a wrong length"))?)
-}
-
-fn within_reason(number: u64) -> Result<u64, Malformed> {
-    if number < 1 << 62 {
-        Ok(number)
-    } else {
-        Err(Malformed::new("a number in a state entry is out of range"))
-    }
 }
 
 fn read_link(
@@ -413,20 +400,50 @@ pub fn assemble(node: &mut MatchingNode, from: i64) {
     }
 }
 
-/// Links refer to earlier ones only.
+/// Links refer to earlier ones only. A join that goes deeper than any program, or again and again through the same
+/// links, was not made by a match: what it joins is left out.
 fn restore_links(mut entries: Vec<LinkEntry>, links: &mut Links) -> FxHashMap<u64, Arc<Link>> {
     entries.sort_by_key(|entry| entry.id);
+    let most = entries.len().saturating_mul(SHARED);
     let mut restored: FxHashMap<u64, Arc<Link>> = FxHashMap::default();
+    let mut joins: FxHashMap<u64, Joined> = FxHashMap::default();
     for entry in entries {
         let found = |id: u64| restored.get(&id).cloned();
         let what = match entry.what {
             StoredWhat::Event { slot, event } => What::Event { slot, event },
-            StoredWhat::Join { part, base } => What::Join { part: found(part), base: found(base) },
+            StoredWhat::Join { part, base } => {
+                let joined = joined(found(part), base, &joins, most);
+                let sound = joined.depth <= MAX_PROGRAM_DEPTH && joined.links <= most;
+                joins.insert(entry.id, if sound { joined } else { Joined::default() });
+                What::Join { part: found(part).filter(|_| sound), base: found(base).filter(|_| sound) }
+            }
         };
         let link = links.restore(entry.id, found(entry.before), what, entry.scattered);
         restored.insert(entry.id, link);
     }
     restored
+}
+
+/// How often the links of a state may be gone through at most, on the way through one list.
+const SHARED: usize = 16;
+
+/// How deep joins lie in what a join joins, and how many links it has.
+#[derive(Default, Clone, Copy)]
+struct Joined {
+    depth: usize,
+    links: usize,
+}
+
+fn joined(part: Taken, base: u64, joins: &FxHashMap<u64, Joined>, most: usize) -> Joined {
+    let mut all = Joined { depth: 1, links: 0 };
+    let mut at = part;
+    while let Some(link) = at.filter(|link| link.id != base && all.links <= most) {
+        let own = joins.get(&link.id).copied().unwrap_or_default();
+        all.depth = all.depth.max(1 + own.depth);
+        all.links = all.links.saturating_add(1 + own.links);
+        at = link.before.clone();
+    }
+    all
 }
 
 /// The part that a run is of: what only says which event is taken has none of its own.
@@ -549,4 +566,50 @@ fn parents_first(runs: Vec<RunEntry>) -> Vec<RunEntry> {
         open.extend(behind);
     }
     ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::taken::backwards;
+    use super::*;
+
+    /// Each entry: its id, what it stands behind, and the part and the base it joins, if it is a join.
+    fn list(given: &[(u64, u64, Option<(u64, u64)>)]) -> Vec<LinkEntry> {
+        let what = |join: &Option<(u64, u64)>| match join {
+            Some((part, base)) => StoredWhat::Join { part: *part, base: *base },
+            None => StoredWhat::Event { slot: 0, event: Arc::new(Event::point(1, 1, b"x")) },
+        };
+        let entry = |(id, before, join): &(u64, u64, Option<(u64, u64)>)| LinkEntry {
+            id: *id,
+            before: *before,
+            scattered: false,
+            what: what(join),
+        };
+        given.iter().map(entry).collect()
+    }
+
+    fn visited(restored: &FxHashMap<u64, Arc<Link>>, id: u64) -> usize {
+        let mut count = 0;
+        backwards(&restored.get(&id).cloned(), &None, &mut |_, _| {
+            count += 1;
+            true
+        });
+        count
+    }
+
+    #[test]
+    fn two_lists_from_one_base_come_back_joined() {
+        let links = list(&[(1, 0, None), (2, 1, None), (3, 1, None), (4, 2, Some((3, 1)))]);
+        assert_eq!(visited(&restore_links(links, &mut Links::default()), 4), 3);
+    }
+
+    #[test]
+    fn joins_that_no_match_makes_are_left_out() {
+        let deep: Vec<_> = (2..50_000).map(|id| (id, 1, Some((id - 1, 0)))).collect();
+        let deep = list(&[&[(1, 0, None)], &deep[..]].concat());
+        assert!(visited(&restore_links(deep, &mut Links::default()), 49_999) < 10_000);
+        let doubled: Vec<_> = (2..80).map(|id| (id, id - 1, Some((id - 1, 0)))).collect();
+        let doubled = list(&[&[(1, 0, None)], &doubled[..]].concat());
+        assert!(visited(&restore_links(doubled, &mut Links::default()), 79) < 1_000_000);
+    }
 }
