@@ -10,7 +10,7 @@ BENCHES := $(wildcard bench/*.py)
 # Cases of other engines' suites.
 VECTORS ?= ../shared/vectors
 
-# How many mutated rule files `make fuzz` tries.
+# How many mutated rule files, and how many damaged records, plans and states, `make fuzz` tries.
 FUZZ ?= 100000
 
 # How long `make soak` takes, how many processes it uses, and options such as `--seed 7` or `--families match=1`.
@@ -50,8 +50,9 @@ lint: $(VENV)/built tree  ## ruff, mypy, rustfmt, clippy
 vectors: $(VENV)/built  ## cases of other engines' suites, by source and family; VECTORS=FOLDER names the cases
 	@$(PYTHON) -m tests.vectors $(VECTORS)
 
-fuzz: $(VENV)/built  ## mutated rule files, which must get nothing but proper errors; FUZZ=n says how many
+fuzz: $(VENV)/built  ## damaged rules, records, state and plans get nothing but proper errors; FUZZ=n says how many
 	@$(PYTHON) -m tests.topology.fuzz $(FUZZ)
+	@$(PYTHON) -m tests.engine.fuzz $(FUZZ)
 
 soak: $(VENV)/built  ## the engine against the oracle, on random programs; MINUTES=n says how long, JOBS=n how many at once
 	@$(PYTHON) -m tests.engine.differential --minutes $(MINUTES) --jobs $(JOBS) $(SOAK)

@@ -160,6 +160,7 @@ class Task:
     def committed(self, commit: Commit, checkpoint: Checkpoint) -> None:
         """Write to the store what the transaction made permanent."""
         self.store.apply(commit.state, checkpoint)
+        self.engine.committed()
 
     def close(self) -> None:
         """Let go of everything; what was not committed is forgotten."""

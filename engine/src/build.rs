@@ -23,8 +23,9 @@ use crate::timers::Timers;
 /// What points in time are called that have no name.
 const UNNAMED: [&str; 3] = ["Timer", "plus", "periodic"];
 
-pub fn slot_kind(kind: Type) -> SlotKind {
-    match kind {
+pub fn slot_kind(field: &plan::Field) -> SlotKind {
+    match field.kind {
+        _ if field.many => SlotKind::List,
         Type::Boolean => SlotKind::Boolean,
         Type::Int | Type::Long | Type::Timestamp => SlotKind::Long,
         Type::Float | Type::Double => SlotKind::Double,
@@ -68,13 +69,14 @@ pub fn layouts(plan: &Plan, nodes: &[usize]) -> Vec<Layout> {
         }
     }
     let width = |id: &usize| needed[*id].iter().filter(|flag| **flag).count();
-    let widths: Vec<usize> = families.iter().map(|of| of.iter().map(width).max().unwrap_or_default()).collect();
+    let widths: Vec<usize> =
+        families.iter().map(|of| of.iter().map(width).max().unwrap_or_default()).collect();
     let widest = |id: usize| widths[roots[id]];
     plan.types
         .iter()
         .enumerate()
         .map(|(id, event_type)| {
-            let kinds = event_type.fields.iter().map(|field| if field.many { SlotKind::List } else { slot_kind(field.kind) });
+            let kinds = event_type.fields.iter().map(slot_kind);
             Layout::new(&kinds.zip(needed[id].iter().copied()).collect::<Vec<_>>(), widest(id))
         })
         .collect()
@@ -187,9 +189,11 @@ impl Builder<'_> {
         let recursive = self.recursive();
         let variants = self.by_position(self.variants()?, &recursive);
         let ids: BTreeMap<Variant, usize> = variants.iter().copied().zip(0..).collect();
-        let mut graph = Graph::default();
-        graph.readers = vec![Vec::new(); variants.len()];
-        graph.filters = self.types.iter().map(|_| Filters::default()).collect();
+        let mut graph = Graph {
+            readers: vec![Vec::new(); variants.len()],
+            filters: self.types.iter().map(|_| Filters::default()).collect(),
+            ..Graph::default()
+        };
         graph.rounds.memory = WorkingMemory::new(self.types);
         let mut leaves = Leaves::default();
         for (id, variant) in variants.iter().enumerate() {
@@ -350,9 +354,8 @@ impl Builder<'_> {
             probe.push((other, self.slot(types, other, field).ok_or_else(unread)?));
         }
         let held = types.get(slot).copied().flatten();
-        let types_held = held.map_or(vec![NO_TYPE], |held| {
-            self.plan.extending(held).iter().map(|id| *id as u16).collect()
-        });
+        let types_held = held
+            .map_or(vec![NO_TYPE], |held| self.plan.extending(held).iter().map(|id| *id as u16).collect());
         // What comes behind it is not known yet when the condition is evaluated.
         let condition = self.optional(condition, &types[..=slot])?;
         Ok(Part { slot, types: types_held, own_slots, probe, condition, store })
@@ -394,7 +397,10 @@ impl Builder<'_> {
                 ready: ready(range, &given.matches, &given.condition, slot),
                 part,
                 function,
-                field: given.field.map(|field| self.slot(types, slot, field).ok_or("an aggregate of nothing")).transpose()?,
+                field: given
+                    .field
+                    .map(|field| self.slot(types, slot, field).ok_or("an aggregate of nothing"))
+                    .transpose()?,
                 argument: given.argument.unwrap_or_default(),
                 limit: given.limit,
                 range,

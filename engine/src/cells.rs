@@ -1,10 +1,10 @@
 //! What a node keeps: occurrences in lists, one set of lists for each binding of its parameters, and what of it
 //! changed since the last commit.
 //!
-//! Entry of a kept occurrence. Key: the node's prefix, the list (1 byte), length (4, big-endian) and bytes of the
-//! binding, the occurrence's number (8, big-endian: numbers rise, so that a list comes back in its order). Value: the
-//! occurrence. Entry of a cell's memo: the same key with list 255 and without a number; value: numbers, none of them
-//! where it only says that there is such a cell.
+//! Entry of a kept occurrence. Key: the node's prefix, length (4, big-endian) and bytes of the binding, the list (1
+//! byte), the occurrence's number (8, big-endian: numbers rise, so that a list comes back in its order). Value: the
+//! occurrence. Entry of a cell's memo: the same key with list 255 and without a number; value: 1 where there is
+//! such a cell even if nothing is in it, else 0, and the numbers of the memo.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,6 +13,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use crate::avro::Malformed;
+use crate::cache::{self, Shelf};
 use crate::census::ENTRY;
 use crate::key::Key;
 use crate::occurrence::Occurrence;
@@ -63,6 +64,12 @@ pub struct Cells {
     next: u64,
     changed: Vec<Key>,
     deleted: Vec<Vec<u8>>,
+    /// Bindings of what was written, but may still be undone; and which number was the next one when that was written,
+    /// and when it was last confirmed.
+    unconfirmed: Vec<Key>,
+    written_next: u64,
+    confirmed_next: u64,
+    pub shelf: Shelf,
 }
 
 /// One cell, to be changed.
@@ -86,7 +93,16 @@ impl Cells {
             next: 0,
             changed: Vec::new(),
             deleted: Vec::new(),
+            unconfirmed: Vec::new(),
+            written_next: 0,
+            confirmed_next: 0,
+            shelf: Shelf::default(),
         }
+    }
+
+    /// A position begins: what is put in from now on comes behind all that was there.
+    pub fn begin(&mut self, seq: u64) {
+        self.next = self.next.max(state::number_from(seq));
     }
 
     pub fn get(&self, key: &[u8]) -> Option<&Cell> {
@@ -140,8 +156,9 @@ impl Cells {
     /// purges them, and removes them or watches them again.
     pub fn overdue(&mut self, watermark: i64) -> (i64, Vec<Key>) {
         let Some(horizon) = self.horizon_ms else { return (i64::MIN, Vec::new()) };
-        let oldest = watermark.saturating_sub(horizon);
-        let now = self.span(oldest);
+        let now = self.span(watermark.saturating_sub(horizon));
+        // Whole spans go at once: when cells were looked at before makes no difference.
+        let oldest = now.saturating_mul(horizon / SPANS + 1).saturating_sub(horizon);
         let mut found = Vec::new();
         while let Some(first) = self.expiry.first_entry().filter(|first| *first.key() < now) {
             let (span, keys) = first.remove_entry();
@@ -159,6 +176,7 @@ impl Cells {
     /// Forgets a cell.
     pub fn remove(&mut self, key: &Key) {
         if let Some(mut cell) = self.get_mut(key) {
+            cell.touch();
             for list in 0..cell.cell.lists.len() {
                 cell.clear(list);
             }
@@ -190,25 +208,104 @@ impl Cells {
 
     /// What changed since the last time, as entries to write and to delete.
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
+        self.written_next = self.next;
         out.extend(self.deleted.drain(..).map(|key| Change { key, value: None }));
         for key in std::mem::take(&mut self.changed) {
-            let Some(cell) = self.cells.get_mut(&key) else { continue };
+            self.unconfirmed.push(key);
+            let key = self.unconfirmed.last().expect("one was pushed");
+            let Some(cell) = self.cells.get_mut(key) else {
+                self.shelf.note(key, None);
+                continue;
+            };
             cell.changed = false;
             for (number, list) in cell.lists.iter_mut().enumerate() {
                 for kept in list.kept.iter_mut().filter(|kept| !kept.persisted) {
                     kept.persisted = true;
                     out.push(Change {
-                        key: entry_key(&self.prefix, number as u8, &key, Some(kept.number)),
+                        key: entry_key(&self.prefix, number as u8, key, Some(kept.number)),
                         value: Some(codec.encode_occurrence(&kept.occurrence)),
                     });
                 }
             }
             if std::mem::take(&mut cell.memo_changed) {
                 let told = cell.marked || !cell.memo.is_empty();
-                let value = told.then(|| state::encode_numbers(&cell.memo));
-                out.push(Change { key: entry_key(&self.prefix, MEMO, &key, None), value });
+                let numbers = || [&[i64::from(cell.marked)], &cell.memo[..]].concat();
+                let value = told.then(|| state::encode_numbers(&numbers()));
+                out.push(Change { key: entry_key(&self.prefix, MEMO, key, None), value });
+            }
+            if self.shelf.bounded {
+                self.shelf.note(key, Some(cell.weight() + key.len()));
             }
         }
+    }
+
+    /// What was written stands.
+    pub fn confirm(&mut self) {
+        self.unconfirmed.clear();
+        self.shelf.brought.clear();
+        self.confirmed_next = self.written_next;
+    }
+
+    /// Lets go of what was used no later than in some turn, while it is too much; says how much is still too much.
+    pub fn evict(&mut self, turn: u64, mut too_much: usize) -> usize {
+        while too_much > 0 {
+            let Some(key) = self.shelf.pop(turn) else { break };
+            // What changed since is not committed; it comes to the end of the queue with its next commit.
+            let Some(cell) = self.cells.get(&key).filter(|cell| !cell.changed) else { continue };
+            too_much = too_much.saturating_sub(cell.weight() + key.len());
+            self.shelf.away.insert(key.clone(), cell.watched.unwrap_or(i64::MAX));
+            self.cells.remove(&key);
+        }
+        too_much
+    }
+
+    /// Makes room for a cell that is away, and says what is to be loaded into it.
+    pub fn ask(&mut self, key: &Key, asked: &mut Vec<Vec<u8>>) {
+        if let Some(span) = self.shelf.away.remove(key) {
+            let lists = (0..self.lists).map(|_| List::default()).collect();
+            let watched = (span < i64::MAX).then_some(span);
+            self.cells.insert(key.clone(), Cell { lists, watched, ..Cell::default() });
+            self.shelf.brought.push(key.clone());
+            self.shelf.note(key, Some(key.len()));
+            asked.push(state::keyed(&self.prefix, key));
+        }
+    }
+
+    /// Asks for all that is away.
+    pub fn ask_all(&mut self, asked: &mut Vec<Vec<u8>>) {
+        let mut keys: Vec<Key> = self.shelf.away.keys().cloned().collect();
+        keys.sort_unstable();
+        keys.iter().for_each(|key| self.ask(key, asked));
+    }
+
+    /// Asks for what is away and may hold something that has expired.
+    pub fn ask_overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
+        let Some(horizon) = self.horizon_ms.filter(|_| !self.shelf.away.is_empty()) else { return };
+        let now = self.span(watermark.saturating_sub(horizon));
+        let listed =
+            self.expiry.range(..now).flat_map(|(span, keys)| keys.iter().map(move |key| (*span, key)));
+        let due: Vec<Key> = listed
+            .filter(|(span, key)| self.shelf.away.get(*key) == Some(span))
+            .map(|(_, key)| key.clone())
+            .collect();
+        due.iter().for_each(|key| self.ask(key, asked));
+    }
+
+    /// Forgets the cells that are not as they were when last confirmed, and says which.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) -> Vec<Key> {
+        self.deleted.clear();
+        self.next = self.confirmed_next;
+        let mut keys = std::mem::take(&mut self.unconfirmed);
+        keys.append(&mut self.changed);
+        keys.append(&mut self.shelf.undo());
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
+            self.cells.remove(key);
+            self.shelf.note(key, None);
+            asked.push(state::keyed(&self.prefix, key));
+        }
+        keys
     }
 
     /// Takes an entry that `changes` gave, when it is of this node, and says of which binding it is.
@@ -220,15 +317,18 @@ impl Cells {
     ) -> Result<Option<Key>, Malformed> {
         let Some(rest) = entry.key.strip_prefix(&self.prefix[..]) else { return Ok(None) };
         let short = || Malformed::new("a state entry has a key that is too short");
-        let (&list, rest) = rest.split_first().ok_or_else(short)?;
         let (length, rest) = rest.split_at_checked(4).ok_or_else(short)?;
         let length = u32::from_be_bytes(length.try_into().expect("4 bytes were taken")) as usize;
-        let (key, number) = rest.split_at_checked(length).ok_or_else(short)?;
+        let (key, rest) = rest.split_at_checked(length).ok_or_else(short)?;
+        let (&list, number) = rest.split_first().ok_or_else(short)?;
         let key = Key::from_slice(key);
         if list == MEMO {
-            let memo = state::decode_numbers(entry.value)?;
-            let cell = self.entry(&key, i64::MIN).cell;
-            (cell.memo, cell.marked) = (memo, true);
+            let mut memo = state::decode_numbers(entry.value)?;
+            let marked = !memo.is_empty() && memo.remove(0) != 0;
+            let time = memo.last().copied().unwrap_or(i64::MIN);
+            let cell = self.entry(&key, time).cell;
+            (cell.memo, cell.marked) = (memo, marked);
+            self.watch(&key, time);
             return Ok(Some(key));
         }
         if usize::from(list) >= self.lists {
@@ -240,10 +340,12 @@ impl Cells {
             return Err(Malformed::new("a stored occurrence that does not fit its node"));
         }
         self.next = self.next.max(number.saturating_add(1));
+        self.confirmed_next = self.confirmed_next.max(number.saturating_add(1));
         let start = occurrence.start;
         let list = &mut self.entry(&key, start).cell.lists[usize::from(list)];
         let at = list.kept.partition_point(|other| other.number < number);
-        let starts = |at: Option<usize>| at.and_then(|at| list.kept.get(at)).map(|kept| kept.occurrence.start);
+        let starts =
+            |at: Option<usize>| at.and_then(|at| list.kept.get(at)).map(|kept| kept.occurrence.start);
         let in_order = starts(at.checked_sub(1)).is_none_or(|before| before <= start)
             && starts(Some(at)).is_none_or(|behind| start <= behind);
         list.kept.insert(at, Kept { occurrence, number, persisted: true });
@@ -254,6 +356,12 @@ impl Cells {
 }
 
 impl Cell {
+    /// About how many bytes it takes.
+    fn weight(&self) -> usize {
+        let events = self.lists.iter().flat_map(|list| &list.kept).flat_map(|kept| &kept.occurrence.items);
+        events.map(|item| cache::weight(&item.event)).sum()
+    }
+
     pub fn list(&self, list: usize) -> &VecDeque<Kept> {
         &self.lists[list].kept
     }
@@ -284,10 +392,6 @@ impl CellMut<'_> {
 
     pub fn list(&self, list: usize) -> &VecDeque<Kept> {
         self.cell.list(list)
-    }
-
-    pub fn is_empty(&self, list: usize) -> bool {
-        self.list(list).is_empty()
     }
 
     pub fn push(&mut self, list: usize, occurrence: Occurrence) {
@@ -349,6 +453,7 @@ impl CellMut<'_> {
 
     fn note_gone(&mut self, list: usize, kept: &Kept) {
         if kept.persisted {
+            self.touch();
             self.deleted.push(entry_key(self.prefix, list as u8, self.key, Some(kept.number)));
         }
     }
@@ -394,9 +499,9 @@ impl CellMut<'_> {
 fn entry_key(prefix: &[u8], list: u8, key: &[u8], number: Option<u64>) -> Vec<u8> {
     let mut out = Vec::with_capacity(prefix.len() + key.len() + 13);
     out.extend_from_slice(prefix);
-    out.push(list);
     out.extend_from_slice(&(key.len() as u32).to_be_bytes());
     out.extend_from_slice(key);
+    out.push(list);
     if let Some(number) = number {
         out.extend_from_slice(&number.to_be_bytes());
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
 use crate::build::{self, Builder};
+use crate::cache::Fetch;
 use crate::census::Count;
 use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, Slot, NO_SOURCE};
 use crate::graph::{Destination, Graph, Outbox, Unencodable};
@@ -15,7 +16,7 @@ use crate::nodes::define::Emitted;
 use crate::order::{Pass, Read, Refused, Source, Waiting};
 use crate::plan::{EventType, Origin, Plan};
 use crate::seen::{self, Seen};
-use crate::state::{self, Change, Codec, Entry, Progress, SourceProgress, NOTHING, TASK_KEY};
+use crate::state::{self, Change, Codec, Entry, Names, Progress, SourceProgress, NOTHING, TASK_KEY};
 use crate::value::Value;
 use crate::why::{Ending, Question};
 use crate::writers::{pick, Reading, SchemaRef, Writers};
@@ -29,6 +30,8 @@ pub struct Limits {
     pub max_record_bytes: usize,
     /// How far ahead of the worker's clock an event time may lie.
     pub max_ahead_ms: i64,
+    /// How much of the state that can be asked for again is to be in memory.
+    pub cache_bytes: Option<usize>,
 }
 
 /// What a commit has to write.
@@ -80,6 +83,7 @@ pub struct Detector {
     app: String,
     types: Vec<(EventType, Layout)>,
     kinds: Vec<Kind>,
+    names: Names,
     /// The topics the task reads.
     topics: Topics,
     output_topics: Vec<String>,
@@ -104,6 +108,9 @@ pub struct Detector {
     /// Where the state that was loaded says to read on.
     loaded: Option<Progress>,
     pub counts: Counts,
+    /// The counts up to what was written last, and up to the last commit that stands.
+    written: Counts,
+    confirmed: Counts,
 }
 
 impl Detector {
@@ -131,6 +138,7 @@ impl Detector {
             .map(|(topic, ids): (&String, &Vec<usize>)| Source {
                 topic: topic.clone(),
                 lateness_ms: ids.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default(),
+                first: 0,
                 read_to: 0,
                 position: 0,
                 watermark: i64::MIN,
@@ -149,11 +157,13 @@ impl Detector {
             topics: &output_topics,
             own_partition: partition,
         };
-        let graph = builder.build()?;
+        let mut graph = builder.build()?;
+        graph.bound(limits.cache_bytes);
         Ok(Detector {
             app: plan.app.clone(),
             seen: Seen::new(&types),
             kinds: types.iter().map(Kind::of).collect(),
+            names: state::names(&types),
             types,
             topics: Topics::new(topics, partition),
             output_topics,
@@ -173,6 +183,8 @@ impl Detector {
             row: Vec::new(),
             loaded: None,
             counts: Counts::default(),
+            written: Counts::default(),
+            confirmed: Counts::default(),
         })
     }
 
@@ -448,8 +460,7 @@ impl Detector {
     /// Says where reading begins on a source the state knows nothing of.
     pub fn start(&mut self, topic: &str, offset: i64) -> Result<(), String> {
         let source = self.source_of(topic)?;
-        self.sources[source].read_to = offset;
-        self.sources[source].position = offset;
+        self.sources[source].start(offset);
         Ok(())
     }
 
@@ -470,21 +481,26 @@ impl Detector {
     }
 
     /// Handles, in the total order, what the watermark releases: all of it, or whole times until there were so many
-    /// positions. Says how many there were.
-    pub fn run(&mut self, positions: u64) -> u64 {
+    /// positions. Says how many there were. What is not in memory is fetched; where that fails, everything since the
+    /// last commit is to be undone.
+    pub fn run(&mut self, positions: u64, fetch: Option<&mut Fetch>) -> Result<u64, String> {
         let watermark = self.watermark();
         if !self.is_behind() {
-            return 0;
+            return Ok(0);
         }
         let before = self.graph.seq;
         let last = before.saturating_add(positions.max(1));
         self.start_clocks(watermark);
-        let Detector { waiting, seen, graph, topics, types, emitted, failed, rejects, .. } = self;
+        let Detector { waiting, seen, graph, topics, types, names, emitted, failed, rejects, .. } = self;
         let mut handled = 0;
         let mut whole = true;
         let detected = emitted.records.len();
-        let mut out = Outbox { topics, types, emitted, failed };
+        let mut out = Outbox { topics, types, emitted, failed, names, fetch: None, lost: None };
+        if let Some(fetch) = fetch {
+            out.fetch = Some(fetch);
+        }
         waiting.settle();
+        graph.bring_for(waiting.due(watermark, positions), &mut out);
         while let Some((source, time)) = waiting.first(watermark) {
             whole = graph.handle_due(time, last, &mut out) && graph.reaches(time, last);
             let Some(mut read) = whole.then(|| waiting.pop(source)).flatten() else { break };
@@ -502,12 +518,17 @@ impl Detector {
         rejects.extend(
             out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)),
         );
+        let released = if whole { watermark } else { graph.rounds.time().saturating_add(1) };
+        graph.bring_overdue(released, &mut out);
+        if let Some(lost) = out.lost {
+            return Err(lost);
+        }
         self.counts.handled += handled;
         self.counts.detected += (self.emitted.records.len() - detected) as u64;
-        self.released = if whole { watermark } else { self.graph.rounds.time().saturating_add(1) };
+        self.released = released;
         self.graph.expire(self.released, &self.topics);
         self.seen.expire(self.released);
-        self.graph.seq - before
+        Ok(self.graph.seq - before)
     }
 
     /// Sets the alarms of what was loaded before anything is handled, and those of the calendar when time begins: with
@@ -545,12 +566,15 @@ impl Detector {
     /// What a commit has to write for everything done since the last one. It is forgotten by `clear`, which keeps
     /// the room it took.
     pub fn changes(&mut self) -> Changes<'_> {
+        // Who asks again has committed what was asked before.
+        self.confirm();
         let mut state = Vec::new();
-        let codec = Codec { types: &self.types, topics: &self.topics };
+        let codec = Codec { types: &self.types, names: &self.names, topics: &self.topics };
         self.graph.changes(&codec, &mut state);
         self.seen.changes(&mut state);
         let progress = self.progress();
         state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
+        self.written = self.counts;
         Changes {
             app: &self.app,
             emitted: &self.emitted,
@@ -567,13 +591,37 @@ impl Detector {
         self.rejects.clear();
     }
 
+    /// What `changes` gave last was committed: it can be undone no more.
+    pub fn confirm(&mut self) {
+        self.graph.confirm();
+        self.seen.confirm();
+        self.confirmed = self.written;
+    }
+
+    /// Forgets everything that was done since the last commit that stands; returns the beginnings of the keys of the
+    /// entries that are to be loaded then, before anything else.
+    pub fn undo(&mut self) -> Vec<Vec<u8>> {
+        self.clear();
+        self.failed.clear();
+        self.waiting = Waiting::new(self.sources.len());
+        self.sources.iter_mut().for_each(|source| source.start(source.first));
+        (self.released, self.began) = (i64::MIN, i64::MAX);
+        (self.begun, self.resumed) = (false, false);
+        (self.loaded, self.counts) = (None, self.confirmed);
+        self.written = self.confirmed;
+        let mut asked = self.graph.undo();
+        self.seen.undo(&mut asked);
+        asked.push(TASK_KEY.to_vec());
+        asked
+    }
+
     /// Takes an entry of the state as it was committed. An entry of a rule that is gone is passed over.
     pub fn load(&mut self, entry: &Entry) -> Result<(), Malformed> {
         if entry.key.starts_with(seen::PREFIX) {
             return self.seen.load(entry, &self.types);
         }
         if entry.key != TASK_KEY {
-            let codec = Codec { types: &self.types, topics: &self.topics };
+            let codec = Codec { types: &self.types, names: &self.names, topics: &self.topics };
             return self.graph.load(entry, &codec).map(drop);
         }
         let progress = state::decode_progress(entry.value)?;
@@ -607,6 +655,11 @@ impl Detector {
 
     pub fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// How many bytes of the state that can be away are in memory, and how many bindings are away.
+    pub fn cached(&mut self) -> (usize, usize) {
+        self.graph.cached()
     }
 
     pub fn stored(&self) -> usize {

@@ -21,6 +21,13 @@ pub struct Range {
     pub len: u32,
 }
 
+impl Range {
+    /// As it stands in a slot.
+    fn of(raw: u64) -> Range {
+        Range { at: raw as u32, len: (raw >> 32) as u32 }
+    }
+}
+
 /// Where an event comes from, and with that what its label is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
@@ -153,13 +160,12 @@ impl Event {
         }
         let at = slot.at as usize;
         let raw = u64::from_le_bytes(self.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
-        let tail = || self.bytes(Range { at: raw as u32, len: (raw >> 32) as u32 });
         match slot.kind {
             SlotKind::Boolean => Value::Boolean(raw != 0),
             SlotKind::Long => Value::Long(raw as i64),
             SlotKind::Double => Value::Double(f64::from_bits(raw)),
-            SlotKind::Text | SlotKind::Bytes => Value::text(tail()),
-            SlotKind::List => state::read_list(tail()).unwrap_or(Value::Null),
+            SlotKind::Text | SlotKind::Bytes => Value::text(self.bytes(Range::of(raw))),
+            SlotKind::List => state::read_list(self.bytes(Range::of(raw))).unwrap_or(Value::Null),
         }
     }
 }
@@ -198,7 +204,7 @@ pub enum SlotKind {
     Double,
     Text,
     Bytes,
-    /// Values one behind the other, as a state has them.
+    /// Of a complex event only; in the tail it stands as in the entries of state.
     List,
 }
 
@@ -255,13 +261,12 @@ impl Layout {
         if event.row.len() < self.head || !inside(event.key) || !inside(event.own_id) {
             return false;
         }
-        let tailed = |s: &Slot| matches!(s.kind, SlotKind::Text | SlotKind::Bytes | SlotKind::List);
-        self.slots().filter(tailed).all(|slot| {
+        let in_tail = |slot: &Slot| matches!(slot.kind, SlotKind::Text | SlotKind::Bytes | SlotKind::List);
+        self.slots().filter(in_tail).all(|slot| {
             let at = slot.at as usize;
             let raw = u64::from_le_bytes(event.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
-            let range = Range { at: raw as u32, len: (raw >> 32) as u32 };
-            inside(range)
-                && (slot.kind != SlotKind::Text || std::str::from_utf8(event.bytes(range)).is_ok())
+            let is_text = || std::str::from_utf8(event.bytes(Range::of(raw))).is_ok();
+            inside(Range::of(raw)) && (slot.kind != SlotKind::Text || is_text())
         })
     }
 }
@@ -269,7 +274,7 @@ impl Layout {
 /// Writes values into a row under construction.
 pub trait RowWriter {
     fn put(&mut self, slot: Slot, raw: u64);
-    /// Text, which is UTF-8, or bytes.
+    /// `text` is UTF-8, unless the attribute is bytes or a list.
     fn put_text(&mut self, slot: Slot, text: &[u8]);
     /// Leaves out what is absent, or of another type than the attribute.
     fn put_value(&mut self, slot: Slot, value: &Value);
@@ -296,7 +301,11 @@ impl RowWriter for Vec<u8> {
             (Value::Long(n), SlotKind::Double) => self.put(slot, (*n as f64).to_bits()),
             (Value::Double(x), SlotKind::Double) => self.put(slot, x.to_bits()),
             (Value::Text(s), SlotKind::Text | SlotKind::Bytes) => self.put_text(slot, s),
-            (Value::List(values), SlotKind::List) => self.put_text(slot, &state::write_list(values)),
+            (Value::List(_), SlotKind::List) => {
+                let mut list = Vec::new();
+                state::write_value(value, &mut list);
+                self.put_text(slot, &list);
+            }
             _ => {}
         }
     }

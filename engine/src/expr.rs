@@ -60,8 +60,14 @@ impl<'a> Env<'a> for &'a Event {
 
 #[derive(Debug, Clone)]
 pub enum Expr {
-    Field { slot: usize, at: Slot },
-    Previous { slot: usize, at: Slot },
+    Field {
+        slot: usize,
+        at: Slot,
+    },
+    Previous {
+        slot: usize,
+        at: Slot,
+    },
     Boolean(bool),
     Long(i64),
     Double(f64),
@@ -70,10 +76,22 @@ pub enum Expr {
     Parameter(usize),
     Aggregate(usize),
     /// When the event in a slot started or ended.
-    Moment { slot: usize, start: bool },
-    Related { relation: Relation, left: usize, right: usize },
+    Moment {
+        slot: usize,
+        start: bool,
+    },
+    Related {
+        relation: Relation,
+        left: usize,
+        right: usize,
+    },
     /// A function of what slots collected: places in their order, without an attribute the events as such.
-    Collect { function: Function, places: Vec<(usize, Option<Slot>)>, argument: f64, doubles: bool },
+    Collect {
+        function: Function,
+        places: Vec<(usize, Option<Slot>)>,
+        argument: f64,
+        doubles: bool,
+    },
     Compare(Comparison, Box<[Expr; 2]>),
     And(Box<[Expr; 2]>),
     Or(Box<[Expr; 2]>),
@@ -164,9 +182,14 @@ pub fn with_places(json: &Json, parameters: &[Vec<(usize, usize)>]) -> Json {
     match parts.first().and_then(Json::as_str) {
         Some("parameter") => {
             let places = index(parts.get(1)).and_then(|number| parameters.get(number));
-            let fields = places.into_iter().flatten().rev().map(|(slot, field)| serde_json::json!(["field", slot, field]));
+            let fields = places
+                .into_iter()
+                .flatten()
+                .rev()
+                .map(|(slot, field)| serde_json::json!(["field", slot, field]));
             let first = |rest: Json, field: Json| serde_json::json!(["coalesce", "any", field, rest]);
-            let value = fields.fold(None, |rest, field| Some(rest.map_or(field.clone(), |rest| first(rest, field))));
+            let value =
+                fields.fold(None, |rest, field| Some(rest.map_or(field.clone(), |rest| first(rest, field))));
             value.unwrap_or_else(|| json.clone())
         }
         Some("const") => json.clone(),
@@ -224,7 +247,8 @@ fn compile_at(json: &Json, resolve: Resolve, depth: usize) -> Result<Expr, Strin
         },
         "related" => {
             let relation = parts.get(1).and_then(Json::as_str).zip(parts.get(4));
-            let relation = relation.and_then(|(op, bounds)| Relation::parse(op, bounds)).ok_or_else(broken)?;
+            let relation =
+                relation.and_then(|(op, bounds)| Relation::parse(op, bounds)).ok_or_else(broken)?;
             Ok(Expr::Related { relation, left: number(2)?, right: number(3)? })
         }
         "collect" => collect(parts, resolve).ok_or_else(broken),

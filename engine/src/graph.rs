@@ -5,10 +5,11 @@
 //! what it keeps for later positions only, it takes in when the position is over.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::avro::Malformed;
+use crate::cache::Fetch;
 use crate::census::{Legend, Seen};
 use crate::event::{Event, Layout, Spares};
 use crate::filters::Filters;
@@ -24,8 +25,9 @@ use crate::nodes::rule::RuleNode;
 use crate::nodes::timer::TimerNode;
 use crate::occurrence::Occurrence;
 use crate::order::Leaves;
+use crate::residence;
 use crate::rounds::Rounds;
-use crate::state::{Change, Codec, Entry};
+use crate::state::{Change, Codec, Entry, Names};
 use crate::timers::Timers;
 
 /// One dispatch for all kinds of nodes.
@@ -97,11 +99,11 @@ pub struct Graph {
     pub timers: Timers,
     /// The position handled last.
     pub seq: u64,
-    inboxes: Vec<Vec<(u8, Occurrence)>>,
+    pub inboxes: Vec<Vec<(u8, Occurrence)>>,
     /// Nodes with something in their inbox; the first one is next.
-    agenda: Agenda,
+    pub agenda: Agenda,
     /// Nodes that want to be told when the position is over.
-    touched: Vec<usize>,
+    pub touched: Vec<usize>,
     pub found: Vec<Occurrence>,
     pub spares: Spares,
     pub rounds: Rounds,
@@ -110,6 +112,10 @@ pub struct Graph {
     pub passed: Vec<u64>,
     pub seen: Vec<Seen>,
     pub legend: Legend,
+    /// What entries of state begin with → the nodes they may be of.
+    pub owners: HashMap<[u8; 8], Vec<usize>>,
+    /// How much of that which can be asked for again is to be in memory; nothing where there is no bound.
+    pub cache_bytes: Option<usize>,
 }
 
 /// What comes out of the graph.
@@ -118,6 +124,10 @@ pub struct Outbox<'a> {
     pub types: &'a [(crate::plan::EventType, Layout)],
     pub emitted: &'a mut Emitted,
     pub failed: &'a mut Vec<Unencodable>,
+    pub names: &'a Names,
+    /// Who is asked for what is not in memory, and why that failed.
+    pub fetch: Option<&'a mut Fetch<'a>>,
+    pub lost: Option<String>,
 }
 
 impl Node {
@@ -139,6 +149,7 @@ impl Graph {
         self.journals = Journal::of_all(self.nodes.len());
         self.passed = vec![0; self.leaf_readers.len()];
         self.seen = self.filters.iter().map(|_| Seen::default()).collect();
+        self.owners = residence::owners(&self.nodes);
     }
 
     /// The leaves that an event passes.
@@ -268,6 +279,9 @@ impl Graph {
     fn drain(&mut self, time: i64, out: &mut Outbox) {
         while let Some(Reverse(id)) = self.agenda.pop() {
             let mut arrived = std::mem::take(&mut self.inboxes[id]);
+            if self.cache_bytes.is_some() {
+                self.bring_arrived(id, &arrived, out);
+            }
             let mut derived = Vec::new();
             let mut moment = Moment {
                 seq: self.seq,
@@ -408,14 +422,14 @@ impl Graph {
         if self.load_fact(entry, codec)? {
             return Ok(true);
         }
-        let Graph { nodes, timers, .. } = self;
-        for (id, node) in nodes.iter_mut().enumerate() {
-            let taken = match node {
+        let owners = entry.key.first_chunk().and_then(|fingerprint| self.owners.get(fingerprint));
+        for id in owners.into_iter().flatten() {
+            let taken = match &mut self.nodes[*id] {
                 Node::Timer(_) | Node::Change(_) => false,
                 Node::Join(node) => node.load(entry, codec)?,
                 Node::Rule(node) => node.load(entry, codec)?,
                 Node::Operator(node) => node.load(entry, codec)?,
-                Node::Pattern(node) => node.load(entry, codec, id, timers)?,
+                Node::Pattern(node) => node.load(entry, codec)?,
                 Node::Matching(node) => node.load(entry, codec)?,
                 Node::Define(node) => node.load(entry, codec)?,
             };
@@ -430,8 +444,10 @@ impl Graph {
     pub fn resume(&mut self, released: i64) {
         let Graph { nodes, timers, .. } = self;
         for (id, node) in nodes.iter().enumerate() {
-            if let Node::Operator(node) = node {
-                node.resume(id, released, timers);
+            match node {
+                Node::Operator(node) => node.resume(id, released, timers),
+                Node::Pattern(node) => node.resume(id, timers),
+                _ => {}
             }
         }
     }

@@ -47,6 +47,8 @@ pub struct Source {
     pub topic: String,
     /// Largest lateness of the event types the topic carries.
     pub lateness_ms: i64,
+    /// Where reading began, as far as the state does not say.
+    pub first: i64,
     /// One past the last offset that was ever read.
     pub read_to: i64,
     /// Where reading stands. Short of `read_to` while a task that starts again reads again what waited.
@@ -57,6 +59,13 @@ pub struct Source {
 }
 
 impl Source {
+    /// Reading begins there, and nothing is known of the source yet.
+    pub fn start(&mut self, offset: i64) {
+        (self.first, self.read_to, self.position) = (offset, offset, offset);
+        self.watermark = i64::MIN;
+        self.refused = Refused::default();
+    }
+
     /// Notes that the record at `offset` is read.
     #[inline]
     pub fn read(&mut self, offset: i64) -> Pass {
@@ -174,6 +183,15 @@ impl Waiting {
         self.queues[source].sorted.pop_front()
     }
 
+    /// The events before the watermark, no more than so many of each source.
+    pub fn due(&self, watermark: i64, most: u64) -> impl Iterator<Item = &Read> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let due = move |queue: &'_ Queue| {
+            queue.sorted.partition_point(|read| read.event.time < watermark).min(most)
+        };
+        self.queues.iter().flat_map(move |queue| queue.sorted.range(..due(queue)))
+    }
+
     /// The smallest offset of a source that still waits.
     pub fn oldest_offset(&self, source: u16) -> Option<i64> {
         let queue = &self.queues[source as usize];
@@ -205,6 +223,7 @@ mod tests {
         Source {
             topic: "t".into(),
             lateness_ms: 5,
+            first: 0,
             read_to: 0,
             position: 0,
             watermark: i64::MIN,

@@ -42,8 +42,6 @@ pub struct Field {
     #[serde(rename = "type")]
     pub kind: Type,
     pub optional: bool,
-    #[serde(default, rename = "enum")]
-    pub enumeration: Option<String>,
     #[serde(default)]
     pub many: bool,
 }
@@ -84,13 +82,6 @@ pub type RawExpr = serde_json::Value;
 
 /// A slot and one of its fields.
 pub type Place = (usize, usize);
-
-/// How a node is used by the definitions and rules on top of it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Use {
-    pub context: Option<Context>,
-    pub disjoint: bool,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -187,7 +178,6 @@ pub struct Pattern {
     #[serde(rename = "where")]
     pub condition: Option<RawExpr>,
     pub consuming: Vec<usize>,
-    pub contexts: Vec<Use>,
     pub fingerprint: String,
 }
 
@@ -220,8 +210,6 @@ pub struct Operator {
     #[serde(default)]
     pub of: Vec<usize>,
     pub within_ms: Option<i64>,
-    pub horizon_ms: Option<i64>,
-    pub contexts: Vec<Use>,
     pub fingerprint: String,
 }
 
@@ -371,8 +359,6 @@ pub struct Source {
     pub type_id: usize,
     pub filter: Option<RawExpr>,
     pub phase: Option<String>,
-    pub within_ms: Option<i64>,
-    pub fingerprint: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -174,7 +174,8 @@ pub struct Engine(Detector);
 impl Engine {
     /// `destinations`: complex event type → (topic, frame before the Avro bytes, partitions).
     #[new]
-    #[pyo3(signature = (plan, subtopology, partition, destinations, *, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000))]
+    #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
+    #[pyo3(signature = (plan, subtopology, partition, destinations, *, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None))]
     fn new(
         plan: &str,
         subtopology: &str,
@@ -183,6 +184,7 @@ impl Engine {
         max_record_bytes: usize,
         max_output_bytes: usize,
         max_ahead_ms: i64,
+        cache_bytes: Option<usize>,
     ) -> PyResult<Engine> {
         let plan = Plan::parse(plan).map_err(refuse)?;
         let destinations = destinations
@@ -191,7 +193,7 @@ impl Engine {
                 (name, Destination { topic, frame, partitions, max_bytes: max_output_bytes })
             })
             .collect();
-        let limits = Limits { max_record_bytes, max_ahead_ms };
+        let limits = Limits { max_record_bytes, max_ahead_ms, cache_bytes };
         Detector::new(&plan, subtopology, partition, &destinations, limits).map(Engine).map_err(refuse)
     }
 
@@ -245,9 +247,24 @@ impl Engine {
 
     /// Handles what the watermark releases, and returns how many positions that were, alarms among them. After about
     /// `at_most` positions it leaves the rest for the next time, so that what was done can be committed in between.
-    #[pyo3(signature = (at_most=100_000))]
-    fn run(&mut self, py: Python, at_most: u64) -> u64 {
-        py.detach(|| self.0.run(at_most))
+    ///
+    /// With `cache_bytes`, `fetch` is called with beginnings of keys, once for all that is known before, and returns all
+    /// committed entries whose keys begin so. What it raises comes out; everything since the last commit is to be undone
+    /// then.
+    #[pyo3(signature = (at_most=100_000, fetch=None))]
+    fn run(&mut self, py: Python, at_most: u64, fetch: Option<Py<PyAny>>) -> PyResult<u64> {
+        let mut raised = None;
+        let handled = py.detach(|| {
+            let Some(fetch) = fetch else { return self.0.run(at_most, None) };
+            let mut call = |asked: Vec<Vec<u8>>| {
+                Python::attach(|py| fetched(fetch.bind(py), &asked)).map_err(|error: PyErr| {
+                    raised = Some(error);
+                    String::new()
+                })
+            };
+            self.0.run(at_most, Some(&mut call))
+        });
+        handled.map_err(|lost| raised.unwrap_or_else(|| refuse(lost)))
     }
 
     /// Whether there is something left for `run`.
@@ -256,11 +273,32 @@ impl Engine {
         self.0.is_behind()
     }
 
-    /// What a commit has to write for everything done since the last one.
+    /// What a commit has to write for everything done since the last one, which counts as committed from now on.
     fn take(&mut self, py: Python) -> PyResult<Commit> {
         let commit = Commit::new(py, &self.0.changes())?;
         self.0.clear();
         Ok(commit)
+    }
+
+    /// Says that what `take` gave was committed: from now on `undo` goes back to here.
+    fn committed(&mut self) {
+        self.0.confirm();
+    }
+
+    /// Undoes everything since the last commit that `committed` spoke of, or since the task began: `fetch` is called
+    /// once, with beginnings of keys, and returns all committed entries whose keys begin so. Afterwards the engine is as
+    /// one that was just loaded: `resume` says where to read on. Where it fails the engine is of no use any more.
+    fn undo(&mut self, fetch: &Bound<PyAny>) -> PyResult<()> {
+        for (key, value) in fetched(fetch, &self.0.undo())? {
+            self.0.load(&Entry { key: &key, value: &value }).map_err(refuse)?;
+        }
+        Ok(())
+    }
+
+    /// With `cache_bytes`: about how many bytes are in memory of what may be away, and how many bindings are away.
+    #[getter]
+    fn cached(&mut self) -> (usize, usize) {
+        self.0.cached()
     }
 
     /// Takes entries of committed state, in any order, before the first batch.
@@ -338,6 +376,14 @@ impl Engine {
             ("not_ours", counts.not_ours),
         ])
     }
+}
+
+/// The committed entries whose keys begin so.
+fn fetched(fetch: &Bound<PyAny>, asked: &[Vec<u8>]) -> PyResult<Vec<(Vec<u8>, Vec<u8>)>> {
+    let py = fetch.py();
+    let asked = PyList::new(py, asked.iter().map(|prefix| PyBytes::new(py, prefix)))?;
+    let entries: Vec<(Bound<PyBytes>, Bound<PyBytes>)> = fetch.call1((asked,))?.extract()?;
+    Ok(entries.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec())).collect())
 }
 
 fn reference(frame: &[u8]) -> PyResult<SchemaRef> {

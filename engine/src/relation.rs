@@ -188,8 +188,19 @@ mod tests {
     use super::*;
 
     const OPS: [&str; 13] = [
-        "after", "before", "meets", "metby", "overlaps", "overlappedby", "starts", "startedby", "during", "includes",
-        "finishes", "finishedby", "coincides",
+        "after",
+        "before",
+        "meets",
+        "metby",
+        "overlaps",
+        "overlappedby",
+        "starts",
+        "startedby",
+        "during",
+        "includes",
+        "finishes",
+        "finishedby",
+        "coincides",
     ];
 
     #[test]

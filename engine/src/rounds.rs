@@ -53,6 +53,15 @@ impl Rounds {
         self.ordinal << 16 | self.round as u64
     }
 
+    /// Forgets the position at hand, if it did not come to its end.
+    pub fn undo(&mut self) {
+        (self.round, self.time, self.ordinal) = (0, 0, 0);
+        self.given.clear();
+        self.firings.clear();
+        self.retracted.clear();
+        self.unsettled.clear();
+    }
+
     /// The firings of the lowest round, in the order of their turns.
     fn next(&mut self) -> Option<Vec<Firing>> {
         let round = self.firings.iter().map(|firing| firing.turn.round).min()?;

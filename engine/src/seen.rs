@@ -33,6 +33,8 @@ pub struct Seen {
     expiry: BTreeMap<(i64, i64), Vec<Id>>,
     /// Ids that are new, or gone, since the last time.
     changed: Vec<Id>,
+    /// Ids of what was written, but may still be undone.
+    unconfirmed: Vec<Id>,
 }
 
 impl Seen {
@@ -107,6 +109,23 @@ impl Seen {
                 value
             });
             out.push(Change { key: [PREFIX, &id].concat(), value });
+            self.unconfirmed.push(id);
+        }
+    }
+
+    pub fn confirm(&mut self) {
+        self.unconfirmed.clear();
+    }
+
+    /// Forgets what is not as it was when last confirmed, and says what is to be loaded instead.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        let mut ids = std::mem::take(&mut self.unconfirmed);
+        ids.append(&mut self.changed);
+        ids.sort_unstable();
+        ids.dedup();
+        for id in &ids {
+            self.times.remove(id);
+            asked.push([PREFIX, id].concat());
         }
     }
 

@@ -1,28 +1,33 @@
 //! The encoding of state entries, as they stand in the changelog and in RocksDB. Version 2.
 //!
-//! Entry of an event that a pattern keeps. Key: the node's prefix (fingerprint, 8 bytes, and port, 1), length (4,
-//! big-endian) and bytes of the parameter values, then, unless the node keeps one event a key, the event's place: time
-//! (8, big-endian, sign flipped, so that bytes sort as times do), position (8) and offset (8), which tells complex events
-//! of one position apart. Value: version and the event.
-//! Entries of occurrences: see `cells.rs`. Of working memory: see `nodes/fact.rs`; of joins: see `nodes/pool.rs`.
+//! An entry is addressed by (node, key): its key begins with the node's fingerprint (8 bytes) and mostly one byte for the
+//! context or part, then length (4, big-endian) and bytes of the binding, so that all of a node, and all of a binding of
+//! it, stand together and can be loaded by themselves. Numbers in keys are big-endian, and sort as what they mean.
+//!
+//! Entry of an event that a pattern keeps: behind the binding, unless the node keeps one event a binding, its place: time
+//! (8, sign flipped), position (8) and offset (8), which tells complex events of one position apart. Value: version and
+//! the event. Entries of occurrences: see `cells.rs`; of working memory: `nodes/fact.rs`; of joins: `nodes/pool.rs`; of
+//! matches: `nodes/matching/entries.rs`; of rates: the binding alone, and the times.
 //!
 //! An event: type by name (empty for a point in time), origin, time, start, end, position, initiator's position,
 //! partition, offset, topic, record key, own id or label, and the attributes some rule needs, each as name, tag and
 //! value. An occurrence: version, position and its time, initiator's position, start, end, for each item its slot and
 //! event, what was computed, and the binding it holds for, where its items do not tell: values, and exceptions.
 //!
-//! Entry of the task itself: key `\0task`; value: version, released watermark, time of the first event, position, and for each source topic where
-//! to resume reading, up to where it was read, its watermark, and the runs of offsets between that were refused.
+//! Entry of the task itself: key `\0task`; value: version, released watermark, time of the first event, position, and for
+//! each source topic where to resume reading, up to where it was read, its watermark, and the runs of offsets between
+//! that were refused.
 //!
 //! Numbers are Avro longs, texts Avro bytes. Node fingerprints are random enough never to begin with `\0task`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::avro::cursor::Cursor;
 use crate::avro::encode;
 use crate::avro::Malformed;
 use crate::binding::Binding;
-use crate::event::{Event, Layout, Origin, Range, Row, RowWriter, SlotKind, NO_SOURCE, NO_TYPE};
+use crate::event::{Event, Layout, Origin, Range, Row, RowWriter, Slot, SlotKind, NO_SOURCE, NO_TYPE};
 use crate::identity::Topics;
 use crate::key::Key;
 use crate::occurrence::{Item, Items, Occurrence};
@@ -88,9 +93,30 @@ pub fn decode_numbers(value: &[u8]) -> Result<Vec<i64>, Malformed> {
 }
 
 /// Turns what a task keeps into bytes and back.
+#[derive(Clone, Copy)]
 pub struct Codec<'a> {
     pub types: &'a [(EventType, Layout)],
+    /// Their numbers by name.
+    pub names: &'a Names,
     pub topics: &'a Topics,
+}
+
+/// Types by name.
+pub type Names = HashMap<Vec<u8>, u16>;
+
+pub fn names(types: &[(EventType, Layout)]) -> Names {
+    let named =
+        |(id, (described, _)): (usize, &(EventType, Layout))| (described.name.clone().into(), id as u16);
+    types.iter().enumerate().map(named).collect()
+}
+
+/// How many numbers a position has room for.
+const NUMBERS: u32 = 20;
+
+/// Entries are numbered by the position at which they came: what a node had before, and lost again, does not show in
+/// them, so that a node that was loaded goes on as one that was not.
+pub fn number_from(seq: u64) -> u64 {
+    seq << NUMBERS
 }
 
 impl Codec<'_> {
@@ -194,8 +220,8 @@ impl Codec<'_> {
         let type_id = if name.is_empty() {
             NO_TYPE
         } else {
-            let known = self.types.iter().position(|(event_type, _)| event_type.name.as_bytes() == name);
-            known.ok_or_else(|| Malformed::new("a stored event of a type the rules do not have"))? as u16
+            let known = self.names.get(name).copied();
+            known.ok_or_else(|| Malformed::new("a stored event of a type the rules do not have"))?
         };
         let origin = match cursor.long()? {
             0 => Origin::Record,
@@ -257,13 +283,14 @@ impl Codec<'_> {
     }
 }
 
-/// A tag and the value: 0 absent, 1 boolean, 2 long, 3 double, 4 text or bytes, 5 a list.
+/// A tag and the value: 0 absent, 1 boolean, 2 long, 3 double, 4 text or bytes, 5 a list: its length and its values.
 pub fn write_value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => encode::long(out, 0),
         Value::List(values) => {
             encode::long(out, 5);
-            encode::blob(out, &write_list(values));
+            encode::long(out, values.len() as i64);
+            values.iter().for_each(|value| write_value(value, out));
         }
         Value::Boolean(b) => {
             encode::long(out, 1);
@@ -282,24 +309,6 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) {
             encode::blob(out, s);
         }
     }
-}
-
-/// The values of a list, one behind the other; a list has no lists in it.
-pub fn write_list(values: &[Value]) -> Vec<u8> {
-    let mut out = Vec::new();
-    values.iter().filter(|value| !matches!(value, Value::List(_))).for_each(|value| write_value(value, &mut out));
-    out
-}
-
-/// A list that `write_list` wrote.
-pub fn read_list(bytes: &[u8]) -> Result<Value<'static>, Malformed> {
-    let mut cursor = Cursor::new(bytes);
-    let mut values = Vec::new();
-    while cursor.remaining() > 0 {
-        let tag = cursor.long()?;
-        values.push(read_single(tag, &mut cursor)?);
-    }
-    Ok(Value::List(values))
 }
 
 /// Ids, counts, positions and offsets rise by one; they are not believed where there would be no room to.
@@ -332,54 +341,63 @@ pub fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
 /// A value that `write_value` wrote.
 pub fn read_any(cursor: &mut Cursor) -> Result<Value<'static>, Malformed> {
     match cursor.long()? {
-        5 => read_list(cursor.blob()?),
-        tag => read_single(tag, cursor),
+        5 => read_values(cursor, Value::into_owned).map(Value::List),
+        tag => read_one(tag, cursor).map(Value::into_owned),
     }
 }
 
-fn read_single(tag: i64, cursor: &mut Cursor) -> Result<Value<'static>, Malformed> {
+/// A list that `write_value` wrote.
+pub fn read_list(bytes: &[u8]) -> Option<Value<'_>> {
+    let mut cursor = Cursor::new(bytes);
+    let is_list = cursor.long().is_ok_and(|tag| tag == 5);
+    is_list.then(|| read_values(&mut cursor, |value| value).ok().map(Value::List))?
+}
+
+/// No value is a list of lists.
+fn read_values<'a, 'b>(
+    cursor: &mut Cursor<'a>,
+    each: impl Fn(Value<'a>) -> Value<'b>,
+) -> Result<Vec<Value<'b>>, Malformed> {
+    let mut values = Vec::new();
+    for _ in 0..cursor.long()? {
+        let tag = cursor.long()?;
+        values.push(each(read_one(tag, cursor)?));
+    }
+    Ok(values)
+}
+
+fn read_one<'a>(tag: i64, cursor: &mut Cursor<'a>) -> Result<Value<'a>, Malformed> {
     Ok(match tag {
         0 => Value::Null,
         1 => Value::Boolean(cursor.long()? != 0),
         2 => Value::Long(cursor.long()?),
         3 => Value::Double(f64::from_le_bytes(cursor.take(8)?.try_into().expect("8 bytes were taken"))),
-        4 => Value::text(cursor.blob()?).into_owned(),
+        4 => Value::text(cursor.blob()?),
         _ => return Err(Malformed::new("a stored value of an unknown type")),
     })
 }
 
-fn read_value(cursor: &mut Cursor, slot: Option<crate::event::Slot>, row: &mut Vec<u8>) -> Result<(), Malformed> {
-    let wrong = || Malformed::new("a stored value of another type than its attribute");
-    let tag = cursor.long()?;
-    let (kind, raw) = match tag {
-        0 => return Ok(()),
-        1 => (SlotKind::Boolean, cursor.long()? as u64),
-        2 => (SlotKind::Long, cursor.long()? as u64),
-        3 => (SlotKind::Double, u64::from_le_bytes(cursor.take(8)?.try_into().expect("8 bytes were taken"))),
-        4 | 5 => {
-            let bytes = cursor.blob()?;
-            let fits = |slot: crate::event::Slot| match slot.kind {
-                SlotKind::Text => tag == 4 && std::str::from_utf8(bytes).is_ok(),
-                SlotKind::Bytes => tag == 4,
-                SlotKind::List => tag == 5 && read_list(bytes).is_ok(),
-                SlotKind::Boolean | SlotKind::Long | SlotKind::Double => false,
-            };
-            if let Some(slot) = slot {
-                if !fits(slot) {
-                    return Err(wrong());
-                }
-                row.put_text(slot, bytes);
-            }
-            return Ok(());
-        }
-        _ => return Err(wrong()),
+/// Reads the value of an attribute into its place, if it has one.
+fn read_value(cursor: &mut Cursor, slot: Option<Slot>, row: &mut Vec<u8>) -> Result<(), Malformed> {
+    let value = match cursor.long()? {
+        5 => Value::List(read_values(cursor, |value| value)?),
+        tag => read_one(tag, cursor)?,
     };
-    if let Some(slot) = slot {
-        if slot.kind != kind {
-            return Err(wrong());
-        }
-        row.put(slot, raw);
+    let Some(slot) = slot else { return Ok(()) };
+    let fits = match (&value, slot.kind) {
+        (Value::Null, _) => return Ok(()),
+        (Value::Text(text), SlotKind::Text) => std::str::from_utf8(text).is_ok(),
+        (Value::Boolean(_), SlotKind::Boolean)
+        | (Value::Long(_), SlotKind::Long)
+        | (Value::Double(_), SlotKind::Double)
+        | (Value::Text(_), SlotKind::Bytes)
+        | (Value::List(_), SlotKind::List) => true,
+        _ => false,
+    };
+    if !fits {
+        return Err(Malformed::new("a stored value of another type than its attribute"));
     }
+    row.put_value(slot, &value);
     Ok(())
 }
 
@@ -429,6 +447,9 @@ pub fn decode_progress(value: &[u8]) -> Result<Progress, Malformed> {
     let mut cursor = Cursor::new(value);
     version(&mut cursor)?;
     let (released, began, seq) = (cursor.long()?, cursor.long()?, number(&mut cursor)?);
+    if seq >> (62 - NUMBERS) > 0 {
+        return Err(Malformed::new("a position out of range"));
+    }
     let mut sources = Vec::new();
     for _ in 0..cursor.long()? {
         let topic = String::from_utf8(cursor.blob()?.to_vec())
@@ -456,13 +477,29 @@ mod tests {
         Topics::new(names.iter().map(|name| (*name).to_owned()).collect(), partition)
     }
 
-    fn fields(layout: &Layout) -> Vec<(String, Slot)> {
-        layout.slots().enumerate().map(|(i, slot)| (format!("f{i}"), slot)).collect()
+    /// A type with these attributes, all of them needed.
+    fn described(fields: &[(&str, &str, SlotKind)]) -> (EventType, Layout) {
+        let field = |(name, kind, _): &(&str, &str, SlotKind)| {
+            format!(r#"{{"name":"{name}","type":"{kind}","optional":true}}"#)
+        };
+        let fields_json = fields.iter().map(field).collect::<Vec<_>>().join(",");
+        let json = format!(
+            r#"{{"name":"Temp","origin":"input","fields":[{fields_json}],"topic":"temps","key":null,"time":null,
+            "lateness_ms":0,"kind":"event","parent":null,"id":null,"start":null}}"#
+        );
+        let kinds: Vec<_> = fields.iter().map(|(.., kind)| (*kind, true)).collect();
+        (serde_json::from_str(&json).expect("a type"), Layout::new(&kinds, 0))
     }
 
-    fn layout() -> Layout {
+    fn temp() -> (EventType, Layout) {
         use SlotKind::{Boolean, Double, Long, Text};
-        Layout::new(&[Boolean, Long, Double, Text, Long].map(|kind| (kind, true)))
+        described(&[
+            ("a", "boolean", Boolean),
+            ("b", "long", Long),
+            ("c", "double", Double),
+            ("d", "string", Text),
+            ("e", "long", Long),
+        ])
     }
 
     fn event(layout: &Layout) -> Event {
@@ -475,73 +512,92 @@ mod tests {
         row.put_text(slots[3], "größer".as_bytes());
         let (key, own_id) = (row.push_tail(b"key"), row.push_tail(b"source\0id"));
         Event {
-            time: 5,
             offset: 6,
             partition: 7,
             type_id: 0,
             source: 1,
             key,
             own_id,
+            origin: Origin::Record,
+            start: 4,
             row: Row::from_slice(&row),
+            ..Event::point(5, 3, b"")
         }
+    }
+
+    fn values<'a>(event: &'a Event, layout: &Layout) -> Vec<Value<'a>> {
+        layout.slots().map(|slot| event.value(slot)).collect()
     }
 
     #[test]
     fn an_event_comes_back_as_it_was() {
-        let layout = layout();
-        let (fields, event) = (fields(&layout), event(&layout));
-        let bytes = encode_event(&event, &fields, &topics(&NAMES, 7));
-        let back =
-            decode_event(&bytes, 0, &fields, &layout, &topics(&NAMES, 7)).expect("it was just encoded");
-        assert!(back.order(&event).is_eq());
-        assert_eq!(back.bytes(back.own_id), event.bytes(event.own_id));
-        let values: Vec<Value> = layout.slots().map(|slot| back.value(slot)).collect();
-        let expected = [
-            Value::Boolean(true),
-            Value::Long(-7),
-            Value::Double(0.5),
-            Value::Text("größer".as_bytes()),
-            Value::Null,
-        ];
-        assert_eq!(values, expected);
+        let (types, topics) = ([temp()], topics(&NAMES, 7));
+        let names = names(&types);
+        let codec = Codec { types: &types, names: &names, topics: &topics };
+        let event = event(&types[0].1);
+        let back = codec.decode_event(&codec.encode_event(&event)).expect("it was just encoded");
+        assert!(back.order(&event).is_eq() && back.is(&event));
+        assert_eq!((back.time, back.start, back.end, back.seq), (5, 4, 5, 3));
+        let text = Value::text("größer".as_bytes());
+        let expected = [Value::Boolean(true), Value::Long(-7), Value::Double(0.5), text, Value::Null];
+        assert_eq!(values(&back, &types[0].1), expected);
+    }
+
+    #[test]
+    fn an_occurrence_comes_back_as_it_was() {
+        let (types, topics) = ([temp()], topics(&NAMES, 7));
+        let names = names(&types);
+        let codec = Codec { types: &types, names: &names, topics: &topics };
+        let mut occurrence = Occurrence::at(9, 10);
+        occurrence.add_event(Arc::new(event(&types[0].1)), 2);
+        let list = Value::List(vec![Value::Long(1), Value::Null, Value::text(b"x")]);
+        occurrence.computed = vec![Value::Null, list, Value::Text(vec![0xff, 0].into())];
+        let except = vec![Key::from_slice(b"e")];
+        occurrence.binding = Some(Arc::new(Binding { values: Key::from_slice(b"v"), except }));
+        let bytes = codec.encode_occurrence(&occurrence);
+        let back = codec.decode_occurrence(&bytes).expect("it was just encoded");
+        assert!(back.equals(&occurrence));
+        assert_eq!((back.computed, back.binding), (occurrence.computed, occurrence.binding));
+        for length in 0..bytes.len() {
+            assert!(codec.decode_occurrence(&bytes[..length]).is_err(), "{length}");
+        }
     }
 
     #[test]
     fn an_attribute_more_is_absent_and_one_less_is_passed_over() {
-        let layout = layout();
-        let all = fields(&layout);
-        let bytes = encode_event(&event(&layout), &all[1..4], &topics(&NAMES, 7));
-        let back =
-            decode_event(&bytes, 0, &all[2..], &layout, &topics(&NAMES, 7)).expect("it was just encoded");
-        let values: Vec<Value> = layout.slots().map(|slot| back.value(slot)).collect();
-        let expected =
-            [Value::Null, Value::Null, Value::Double(0.5), Value::Text("größer".as_bytes()), Value::Null];
-        assert_eq!(values, expected);
+        use SlotKind::{Double, Long, Text};
+        let (types, topics) = ([temp()], topics(&NAMES, 7));
+        let bytes =
+            Codec { types: &types, names: &names(&types), topics: &topics }.encode_event(&event(&types[0].1));
+        let other = [described(&[("c", "double", Double), ("d", "string", Text), ("f", "long", Long)])];
+        let back = Codec { types: &other, names: &names(&other), topics: &topics }
+            .decode_event(&bytes)
+            .expect("it was just encoded");
+        let expected = [Value::Double(0.5), Value::text("größer".as_bytes()), Value::Null];
+        assert_eq!(values(&back, &other[0].1), expected);
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let layout = layout();
-        let all = fields(&layout);
-        let bytes = encode_event(&event(&layout), &all, &topics(&NAMES, 7));
-        let swapped: Vec<_> =
-            all.iter().zip(all.iter().rev()).map(|((name, _), (_, slot))| (name.clone(), *slot)).collect();
-        assert!(decode_event(&bytes, 0, &swapped, &layout, &topics(&NAMES, 7)).is_err());
-        assert!(decode_event(&bytes, 0, &all, &layout, &topics(&NAMES[..1], 7)).is_err());
-        assert!(decode_event(&bytes, 0, &all, &layout, &topics(&NAMES, 8)).is_err());
+        use SlotKind::Long;
+        let (types, at) = ([temp()], topics(&NAMES, 7));
+        let known = names(&types);
+        let codec = Codec { types: &types, names: &known, topics: &at };
+        let bytes = codec.encode_event(&event(&types[0].1));
+        let other = [described(&[("d", "long", Long)])];
+        assert!(Codec { types: &other, names: &names(&other), ..codec }.decode_event(&bytes).is_err());
+        assert!(Codec { types: &[], names: &Names::new(), ..codec }.decode_event(&bytes).is_err());
+        assert!(Codec { topics: &topics(&NAMES[..1], 7), ..codec }.decode_event(&bytes).is_err());
+        assert!(Codec { topics: &topics(&NAMES, 8), ..codec }.decode_event(&bytes).is_err());
         for length in 0..bytes.len() {
-            assert!(
-                decode_event(&bytes[..length], 0, &all, &layout, &topics(&NAMES, 7)).is_err(),
-                "{length}"
-            );
+            assert!(codec.decode_event(&bytes[..length]).is_err(), "{length}");
         }
     }
 
     #[test]
     fn keys_sort_as_times_do() {
-        let layout = layout();
-        let key =
-            |time| entry_key(b"prefix", b"k", &Event { time, ..event(&layout) }, false);
+        let (_, layout) = temp();
+        let key = |time| entry_key(b"prefix", b"k", &Event { time, ..event(&layout) }, false);
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.map(key).is_sorted());
         let entry = Entry { key: &key(1), value: &[] };
@@ -558,10 +614,10 @@ mod tests {
             watermark: i64::MIN,
             refused: Refused(vec![(4, 6), (8, 8)]),
         };
-        let progress = Progress { released: -1, sources: vec![source] };
+        let progress = Progress { released: -1, began: 2, seq: 3, sources: vec![source] };
         let bytes = encode_progress(&progress);
         assert_eq!(decode_progress(&bytes), Ok(progress));
         assert!(decode_progress(&bytes[..bytes.len() - 1]).is_err());
-        assert!(decode_progress(&[4]).is_err_and(|e| e.0.contains("version 2")));
+        assert!(decode_progress(&[2]).is_err_and(|e| e.0.contains("version 1")));
     }
 }

@@ -23,6 +23,10 @@ impl Timers {
         self.ranks.get(node).copied().unwrap_or(u64::MAX)
     }
 
+    pub fn clear(&mut self) {
+        self.alarms.clear();
+    }
+
     pub fn set(&mut self, node: usize, time: i64, token: Vec<u8>) {
         self.alarms.insert((time, self.rank(node), token, node));
     }

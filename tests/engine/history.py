@@ -92,7 +92,7 @@ def as_json(values: Mapping[str, object]) -> bytes:
     return json.dumps(values).encode()
 
 
-def engine_of(plan: Plan | Mapping[str, Any], *, partition: int = 0, **limits: int) -> Engine:
+def engine_of(plan: Plan | Mapping[str, Any], *, partition: int = 0, **limits: int | None) -> Engine:
     """Return an engine for a plan, or for a plan's plain data that a test has changed."""
     data = plan.to_dict() if isinstance(plan, Plan) else plan
     frames = {

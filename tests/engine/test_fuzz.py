@@ -5,6 +5,9 @@ A panic of the engine is a `BaseException` in Python, so that none of these test
 
 import copy
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from random import Random
@@ -254,3 +257,15 @@ def test_a_schema_that_is_refused_is_asked_for_no_more() -> None:
     batch = Batch.build(topic, 0, [Record(0, 0, None, frame + encode('"null"', None))])
     task.engine.refuse_schema(frame, "no")
     assert task.engine.missing_schemas(batch) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_whole_language_with_little_memory(seed: int) -> None:
+    """Records, schemas, plans and state: `fuzz` bounds the memory of its process."""
+    arguments = [sys.executable, "-m", "tests.engine.fuzz", "400", str(seed)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    counts = re.findall(r"(\w+): (\d+) taken, (\d+) refused", done.stdout)
+    assert {kind for kind, *_ in counts} == {"state", "plans", "records", "avro"}
+    assert all(int(refused) > 0 for _, _, refused in counts)
+    assert all(int(taken) > 0 for kind, taken, _ in counts if kind != "records")

@@ -28,6 +28,7 @@ enum Read {
     Float,
     Double,
     Text,
+    Bytes,
     Symbol(Vec<String>),
     /// One entry a branch of the writer's union: how to read it, or nothing where the reader has no place for it.
     Union(Vec<Branch>),
@@ -130,6 +131,7 @@ fn resolve(schema: &Schema, id: TypeId, kind: Attribute, optional: bool) -> Opti
         (Type::Float, Attribute::Float | Attribute::Double) => Read::Float,
         (Type::Double, Attribute::Double) => Read::Double,
         (Type::String | Type::Bytes, Attribute::String) => Read::Text,
+        (Type::String | Type::Bytes, Attribute::Bytes) => Read::Bytes,
         (Type::Enum(symbols), Attribute::String) => Read::Symbol(symbols.clone()),
         (Type::Union(branches), _) => {
             let branches: Vec<Branch> = branches
@@ -173,6 +175,7 @@ impl Read {
                 }
                 row.put_text(slot, text);
             }
+            Read::Bytes => row.put_text(slot, cursor.blob()?),
             Read::Symbol(symbols) => {
                 let symbol = cursor.branch(symbols.len())?;
                 row.put_text(slot, symbols[symbol].as_bytes());

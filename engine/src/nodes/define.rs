@@ -129,16 +129,19 @@ pub struct Limit {
     pub rate: Rate,
     prefix: Vec<u8>,
     times: HashMap<Key, VecDeque<i64>, FxBuildHasher>,
-    /// Span of time → bindings to look at when it has passed. A binding stands in one span only.
+    /// Span of time → bindings to look at when it has passed. One that was undone may stand in several.
     expiry: BTreeMap<i64, Vec<Key>>,
     changed: Vec<Key>,
+    /// Bindings of what was written, but may still be undone.
+    unconfirmed: Vec<Key>,
 }
 
 impl Limit {
     /// The limit of a definition or rule.
     pub fn new(rate: Rate, fingerprint: &[u8]) -> Limit {
         let prefix = [fingerprint, &[LIMIT]].concat();
-        Limit { rate, prefix, times: HashMap::default(), expiry: BTreeMap::new(), changed: Vec::new() }
+        let (times, expiry) = (HashMap::default(), BTreeMap::new());
+        Limit { rate, prefix, times, expiry, changed: Vec::new(), unconfirmed: Vec::new() }
     }
 
     pub fn admits(&mut self, key: &Key, time: i64) -> bool {
@@ -146,6 +149,7 @@ impl Limit {
         if let Some(per_ms) = self.rate.per_ms {
             while times.front().is_some_and(|first| *first < time.saturating_sub(per_ms)) {
                 times.pop_front();
+                self.changed.push(key.clone());
             }
         }
         times.len() < self.rate.count
@@ -182,11 +186,13 @@ impl Limit {
     /// Forgets what limits nothing any more.
     pub fn expire(&mut self, watermark: i64) {
         let Some(per_ms) = self.rate.per_ms else { return };
-        let oldest = watermark.saturating_sub(per_ms);
-        let now = Limit::span(per_ms, oldest);
+        let now = Limit::span(per_ms, watermark.saturating_sub(per_ms));
+        // Whole spans go at once: when bindings were looked at before makes no difference.
+        let oldest = now.saturating_mul(per_ms / SPANS + 1).saturating_sub(per_ms);
         while let Some(first) = self.expiry.first_entry().filter(|first| *first.key() < now) {
             for key in first.remove() {
-                match self.times.get(&key).and_then(|times| times.back()).copied() {
+                let Some(times) = self.times.get(&key) else { continue };
+                match times.back().copied() {
                     Some(last) if last >= oldest => self.watch(key, last),
                     _ => {
                         self.times.remove(&key);
@@ -204,6 +210,27 @@ impl Limit {
             let times = self.times.get(&key).filter(|times| !times.is_empty());
             let value = times.map(|times| state::encode_numbers(&times.iter().copied().collect::<Vec<_>>()));
             out.push(Change { key: state::keyed(&self.prefix, &key), value });
+            self.unconfirmed.push(key);
+        }
+    }
+
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    pub fn confirm(&mut self) {
+        self.unconfirmed.clear();
+    }
+
+    /// Forgets what is not as it was when last confirmed, and says what is to be loaded instead.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        let mut keys = std::mem::take(&mut self.unconfirmed);
+        keys.append(&mut self.changed);
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
+            self.times.remove(key);
+            asked.push(state::keyed(&self.prefix, key));
         }
     }
 

@@ -19,6 +19,7 @@ use crate::avro::{encode, Malformed};
 use crate::event::{Event, Layout, Origin, Row, RowWriter, Slot, SlotKind, NO_SOURCE};
 use crate::key::Key;
 use crate::plan::EventType;
+use crate::residence::Standing;
 use crate::state::{self, Change, Codec, Entry};
 use crate::value::Value;
 
@@ -81,6 +82,7 @@ pub struct WorkingMemory {
     stirred: bool,
     changed: BTreeSet<(u16, Key)>,
     deleted: Vec<Vec<u8>>,
+    pub standing: Standing,
 }
 
 impl WorkingMemory {
@@ -178,7 +180,7 @@ impl WorkingMemory {
         let was = self.before.get(&place).and_then(Option::as_ref);
         let known = was.or_else(|| self.types.get(&type_id)?.current.get(&key)).map(|fact| fact.offset);
         let number = known.unwrap_or_else(|| {
-            self.appeared = self.appeared.wrapping_add(1);
+            self.appeared = self.appeared.wrapping_add(1).max(state::number_from(at.seq) as i64);
             self.appeared
         });
         let Some(facts) = self.types.get(&type_id) else { return };
@@ -188,6 +190,7 @@ impl WorkingMemory {
 
     fn set(&mut self, type_id: u16, key: Key, state: Option<Arc<Event>>) {
         self.stirred = true;
+        self.standing.touch();
         let Some(facts) = self.types.get_mut(&type_id) else { return };
         let was = facts.replace(&key, state);
         let place = (type_id, key);
@@ -233,6 +236,7 @@ impl WorkingMemory {
             let oldest = watermark.saturating_sub(horizon);
             while facts.ended.front().is_some_and(|ended| ended.until.1 < oldest) {
                 let ended = facts.ended.pop_front().expect("a first one was seen");
+                self.standing.touch();
                 if ended.persisted {
                     self.deleted.push(ended_key(&facts.name, state_id(&ended.event)));
                 }
@@ -247,6 +251,7 @@ impl WorkingMemory {
     // --- state ------------------------------------------------------------------------------------------------------
 
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
+        self.standing.write();
         out.extend(self.deleted.drain(..).map(|key| Change { key, value: None }));
         for (type_id, key) in std::mem::take(&mut self.changed) {
             let Some(facts) = self.types.get(&type_id) else { continue };
@@ -264,6 +269,18 @@ impl WorkingMemory {
         }
     }
 
+    /// Forgets everything.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        asked.push(PREFIX.to_vec());
+        for facts in self.types.values_mut() {
+            facts.current.clear();
+            facts.alike.clear();
+            facts.ended.clear();
+        }
+        let types = std::mem::take(&mut self.types);
+        *self = WorkingMemory { types, ..WorkingMemory::default() };
+    }
+
     /// Takes an entry of working memory; says which state it is, and when it ended. An entry of a type of fact that
     /// the rules do not have any more is passed over.
     pub fn load(&mut self, entry: &Entry, codec: &Codec) -> Result<Option<Loaded>, Malformed> {
@@ -273,8 +290,8 @@ impl WorkingMemory {
         let (length, rest) = rest.split_at_checked(4).ok_or_else(torn)?;
         let length = u32::from_be_bytes(length.try_into().expect("4 bytes were taken")) as usize;
         let (name, _) = rest.split_at_checked(length).ok_or_else(torn)?;
-        let Some((type_id, facts)) = self.types.iter_mut().find(|(_, facts)| facts.name.as_bytes() == name)
-        else {
+        let known = codec.names.get(name);
+        let Some((type_id, facts)) = known.and_then(|id| Some((id, self.types.get_mut(id)?))) else {
             return Ok(None);
         };
         let mut cursor = Cursor::new(entry.value);
@@ -478,7 +495,7 @@ mod tests {
         memory.add(0, values("a", 2), true, b"y", at(2));
         assert_eq!(made(&mut memory), [], "it is again what it was");
         memory.add(0, values("a", 3), false, b"x", at(3));
-        assert_eq!(memory.end_moment().1, false, "what is there is left as it is");
+        assert!(!memory.end_moment().1, "what is there is left as it is");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::event::Event;
 use crate::graph::Moment;
 use crate::journal::{Journal, Loss, Reason};
 use crate::occurrence::{Item, Occurrence};
+use crate::residence::Standing;
 use crate::state::{Change, Codec, Entry};
 
 /// A fact that began or ended to be as a condition asks.
@@ -39,6 +40,7 @@ pub struct JoinNode {
     ended: VecDeque<(Until, usize, Id)>,
     /// Denied events that were retracted: at the next change of facts they do not count any more.
     retracted: Vec<(usize, Id)>,
+    pub standing: Standing,
 }
 
 impl JoinNode {
@@ -55,6 +57,7 @@ impl JoinNode {
             ending: Vec::new(),
             ended: VecDeque::new(),
             retracted: Vec::new(),
+            standing: Standing::default(),
         }
     }
 
@@ -72,6 +75,7 @@ impl JoinNode {
 
     /// Takes in the events of a position: those that are denied first, for they count at their own position.
     pub fn handle(&mut self, arrived: &[(u8, Occurrence)], moment: &mut Moment) {
+        self.standing.touch();
         let mut matches = Vec::new();
         for denied in [true, false] {
             for (number, (port, occurrence)) in arrived.iter().enumerate() {
@@ -81,7 +85,7 @@ impl JoinNode {
                 }
                 let events = occurrence.items.iter().map(|item| item.event.clone()).collect();
                 let candidate = if denied || self.keeps {
-                    self.conditions.all[port].pool.push(events)
+                    self.conditions.all[port].pool.push(events, moment.seq)
                 } else {
                     Arc::new(Candidate { id: (number as u64, 0, 0), events, until: None })
                 };
@@ -99,6 +103,7 @@ impl JoinNode {
 
     /// Takes in what a moment made of the facts.
     pub fn change(&mut self, changes: &[FactChange], moment: &mut Moment) {
+        self.standing.touch();
         let mut allowed = self.allowed();
         for change in changes.iter().filter(|change| !change.began) {
             let (port, id) = (usize::from(change.port), state_id(&change.state));
@@ -157,6 +162,7 @@ impl JoinNode {
         let port = usize::from(port);
         let condition = &mut self.conditions.all[port];
         let Some(id) = condition.pool.find(event) else { return };
+        self.standing.touch();
         if self.conditions.facts_only {
             if condition.pool.get(id).is_some_and(|candidate| candidate.until.is_none()) {
                 condition.pool.end(id, until);
@@ -184,6 +190,7 @@ impl JoinNode {
             let old =
                 |pool: &Pool| pool.first().filter(|first| first.event().time < oldest).map(|first| first.id);
             while let Some(id) = old(&condition.pool) {
+                self.standing.touch();
                 let Some(old) = condition.pool.remove(id) else { continue };
                 journal.expired += 1;
                 if !condition.negated {
@@ -196,16 +203,33 @@ impl JoinNode {
         let Some(reach) = self.reach_ms else { return };
         let oldest = watermark.saturating_sub(reach);
         while let Some((_, port, id)) = self.ended.front().copied().filter(|(until, ..)| until.1 < oldest) {
+            self.standing.touch();
             self.ended.pop_front();
             self.conditions.all[port].pool.remove(id);
         }
     }
 
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
+        self.standing.write();
         for condition in self.conditions.all.iter_mut().filter(|condition| condition.is_event()) {
             let prefix = [&self.fingerprint[..], &[condition.slot as u8]].concat();
             condition.pool.changes(&prefix, codec, out);
         }
+    }
+
+    /// What its entries begin with.
+    pub fn fingerprint(&self) -> [u8; 8] {
+        self.fingerprint
+    }
+
+    /// Forgets everything.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        asked.push(self.fingerprint.to_vec());
+        self.conditions.all.iter_mut().for_each(|condition| condition.pool.clear());
+        self.ending.clear();
+        self.ended.clear();
+        self.retracted.clear();
+        self.standing = Standing::default();
     }
 
     pub fn load(&mut self, entry: &Entry, codec: &Codec) -> Result<bool, Malformed> {

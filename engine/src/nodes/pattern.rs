@@ -11,6 +11,7 @@ use super::pattern_why::gone;
 use super::store::Store;
 use crate::aggregate::Function;
 use crate::avro::Malformed;
+use crate::cache::Shelf;
 use crate::cells::Cells;
 use crate::event::{Event, Slot, Spares};
 use crate::expr::{Env, Expr};
@@ -92,6 +93,7 @@ pub struct PatternNode {
     /// Candidates of the position at hand, kept when it is over.
     incoming: Vec<(usize, Arc<Event>)>,
     consumed: Vec<Arc<Event>>,
+    fingerprint: [u8; 8],
 }
 
 /// What is chosen so far, and the candidate at hand.
@@ -209,6 +211,7 @@ impl PatternNode {
             inbox: Vec::new(),
             incoming: Vec::new(),
             consumed: Vec::new(),
+            fingerprint,
         }
     }
 
@@ -221,6 +224,7 @@ impl PatternNode {
 
     /// Looks at what arrived; true where it wants to be told when the position is over.
     pub fn handle(&mut self, moment: &mut Moment) -> bool {
+        self.pending.iter_mut().for_each(|pending| pending.begin(moment.seq));
         let (first_negation, first_aggregate) =
             (1 + self.constituents.len(), 1 + self.constituents.len() + self.negations.len());
         let mut arrived = std::mem::take(&mut self.inbox);
@@ -514,14 +518,84 @@ impl PatternNode {
         }
     }
 
+    /// Whether what it looks up can be away: the events that arrive tell all that is needed.
+    fn is_told(&self) -> bool {
+        let parts = self.constituents.iter().map(|constituent| &constituent.part);
+        let parts = parts.chain(self.negations.iter().map(|negation| &negation.part));
+        let mut parts = parts.chain(self.aggregates.iter().map(|aggregate| &aggregate.part));
+        self.consuming.is_empty() && parts.all(|part| part.probe.iter().all(|(slot, _)| *slot == 0))
+    }
+
+    pub fn shelves(&mut self) -> Vec<&mut Shelf> {
+        if self.is_told() {
+            self.parts().map(|part| &mut part.store.shelf).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Says what is away of that which some arrivals need.
+    pub fn missing(&mut self, arrived: &[(u8, Arc<Event>)], asked: &mut Vec<Vec<u8>>) {
+        for (port, event) in arrived {
+            for part in self.parts().filter(|part| !part.store.shelf.away.is_empty()) {
+                let slot = part.slot;
+                let places: SmallVec<[Slot; 4]> = match usize::from(*port) {
+                    0 => part.probe.iter().map(|(_, at)| *at).collect(),
+                    port if port == slot => part.own_slots.iter().copied().collect(),
+                    _ => continue,
+                };
+                if let Some(key) = Probe::new(places.iter().map(|at| event.value(*at))) {
+                    part.store.ask(key.bytes(), asked);
+                }
+            }
+        }
+    }
+
+    /// The same of what is in its inbox.
+    pub fn missing_for_inbox(&mut self, asked: &mut Vec<Vec<u8>>) {
+        let arrived = std::mem::take(&mut self.inbox);
+        self.missing(&arrived, asked);
+        self.inbox = arrived;
+    }
+
+    pub fn overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
+        self.parts().for_each(|part| part.store.ask_overdue(watermark, asked));
+    }
+
+    pub fn evict(&mut self, turn: u64, too_much: usize) -> usize {
+        self.parts().fold(too_much, |too_much, part| part.store.evict(turn, too_much))
+    }
+
+    /// What its entries begin with.
+    pub fn fingerprint(&self) -> [u8; 8] {
+        self.fingerprint
+    }
+
+    pub fn confirm(&mut self) {
+        self.parts().for_each(|part| part.store.confirm());
+        self.pending.iter_mut().for_each(Cells::confirm);
+    }
+
+    /// Forgets what is not as it was when last confirmed, and says what is to be loaded instead.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        self.inbox.clear();
+        self.incoming.clear();
+        self.consumed.clear();
+        self.parts().for_each(|part| part.store.undo(asked));
+        self.pending.iter_mut().for_each(|pending| drop(pending.undo(asked)));
+    }
+
+    /// Asks for the times that what was loaded waits for.
+    pub fn resume(&self, id: usize, timers: &mut Timers) {
+        for key in self.pending.iter().flat_map(Cells::keys) {
+            if let Some(place) = Place::read(&key) {
+                timers.set(id, place.due, key.to_vec());
+            }
+        }
+    }
+
     /// Takes an entry when it is of this node.
-    pub fn load(
-        &mut self,
-        entry: &Entry,
-        codec: &Codec,
-        node: usize,
-        timers: &mut Timers,
-    ) -> Result<bool, Malformed> {
+    pub fn load(&mut self, entry: &Entry, codec: &Codec) -> Result<bool, Malformed> {
         let count = 1 + self.constituents.len();
         if let Some(pending) = &mut self.pending {
             let loaded = Once::new(None);
@@ -533,7 +607,6 @@ impl PatternNode {
             if let Some(key) = pending.load(entry, codec, fits)? {
                 let torn = || Malformed::new("a waiting occurrence that is not of its rule");
                 let place = Place::read(&key).ok_or_else(torn)?;
-                timers.set(node, place.due, key.to_vec());
                 loaded.take().iter().for_each(|waiting| self.note(waiting, place));
                 return Ok(true);
             }
@@ -568,7 +641,7 @@ fn give_up(pending: &mut Cells, place: Place, mut over: impl FnMut(&Occurrence) 
     let key = Key::from_vec(place.token());
     let Some(mut cell) = pending.get_mut(&key) else { return false };
     cell.retain(0, |waiting| !over(waiting));
-    let waits = !cell.is_empty(0);
+    let waits = !cell.list(0).is_empty();
     if !waits {
         pending.remove(&key);
     }

@@ -74,7 +74,8 @@ impl Pool {
     }
 
     /// Puts in an event, or a change, that just came.
-    pub fn push(&mut self, events: SmallVec<[Arc<Event>; 1]>) -> Arc<Candidate> {
+    pub fn push(&mut self, events: SmallVec<[Arc<Event>; 1]>, seq: u64) -> Arc<Candidate> {
+        self.next = self.next.max(state::number_from(seq));
         let id = (self.next, 0, 0);
         self.next = self.next.wrapping_add(1);
         self.insert(Candidate { id, events, until: None })
@@ -168,6 +169,13 @@ impl Pool {
         self.len() * ENTRY + events.map(|event| event.size()).sum::<usize>()
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        let indexes = std::mem::take(&mut self.indexes).into_iter();
+        let indexes = indexes.map(|index| Index { cells: HashMap::default(), ..index }).collect();
+        *self = Pool { indexes, ..Pool::default() };
+    }
+
     // --- state of events --------------------------------------------------------------------------------------------
 
     pub fn changes(&mut self, prefix: &[u8], codec: &Codec, out: &mut Vec<Change>) {
@@ -230,8 +238,8 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
     use crate::event::{Layout, Row, RowWriter, SlotKind};
+    use crate::value::Value;
 
     fn layout() -> Layout {
         Layout::new(&[(SlotKind::Long, true)], 1)
@@ -260,7 +268,7 @@ mod tests {
         let index = pool.index(&[(0, layout().slot(0).expect("it is held"))]);
         let all = pool.index(&[]);
         for (seq, n) in [(1, Some(5)), (2, Some(7)), (3, Some(5)), (4, None)] {
-            pool.push(SmallVec::from_iter([event(seq, n)]));
+            pool.push(SmallVec::from_iter([event(seq, n)]), seq);
         }
         assert_eq!(found(&pool, index, 5), [1, 3]);
         assert_eq!(pool.cell(all, &[]).map(VecDeque::len), Some(4));

@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use crate::avro::Malformed;
+use crate::cache::{self, Shelf};
 use crate::census::ENTRY;
 use crate::event::{Event, Slot};
 use crate::key::{Key, Probe};
@@ -22,11 +23,12 @@ struct Stored {
     persisted: bool,
 }
 
-#[derive(Default)]
 struct Cell {
     /// In order. One is the most frequent number of them.
     events: SmallVec<[Stored; 1]>,
     changed: bool,
+    /// The span of time after which it is looked at.
+    watched: i64,
 }
 
 pub struct Store {
@@ -37,10 +39,13 @@ pub struct Store {
     /// Only the latest event of a key can be asked for, so only that one is kept.
     only_last: bool,
     cells: HashMap<Key, Cell, FxBuildHasher>,
-    /// Span of time → keys to look at when it has passed. A key stands in one span only, that of its oldest event.
+    /// Span of time → keys to look at when it has passed. A key counts in one span only, that of its oldest event.
     expiry: BTreeMap<i64, Vec<Key>>,
     changed: Vec<Key>,
     deleted: Vec<Vec<u8>>,
+    /// Keys of what was written, but may still be undone.
+    unconfirmed: Vec<Key>,
+    pub shelf: Shelf,
 }
 
 impl Store {
@@ -53,6 +58,8 @@ impl Store {
             expiry: BTreeMap::new(),
             changed: Vec::new(),
             deleted: Vec::new(),
+            unconfirmed: Vec::new(),
+            shelf: Shelf::default(),
         }
     }
 
@@ -88,10 +95,7 @@ impl Store {
             self.insert_first(key, event);
             return None;
         };
-        if !cell.changed {
-            cell.changed = true;
-            self.changed.push(key.into());
-        }
+        cell.touch(key, &mut self.changed);
         let place = event.place();
         match cell.events.last_mut() {
             Some(last) if self.only_last => {
@@ -111,17 +115,21 @@ impl Store {
     }
 
     fn insert_first(&mut self, key: Key, event: Arc<Event>) {
-        self.watch(key.clone(), event.time);
+        let time = event.time;
         self.changed.push(key.clone());
-        let mut cell = Cell { changed: true, ..Cell::default() };
+        let mut cell = Cell { changed: true, ..Cell::new() };
         cell.events.push(Stored { event, persisted: false });
-        self.cells.insert(key, cell);
+        self.cells.insert(key.clone(), cell);
+        self.watch(key, time);
     }
 
     fn watch(&mut self, key: Key, time: i64) {
         if self.horizon_ms.is_some() {
             let span = self.span(time);
-            self.expiry.entry(span).or_default().push(key);
+            if let Some(cell) = self.cells.get_mut(&key).filter(|cell| span < cell.watched) {
+                cell.watched = span;
+                self.expiry.entry(span).or_default().push(key);
+            }
         }
     }
 
@@ -137,6 +145,7 @@ impl Store {
         let Some(cell) = self.cells.get_mut(key) else { return };
         let Some(at) = cell.events.iter().position(|stored| stored.event.is(event)) else { return };
         let stored = cell.events.remove(at);
+        cell.touch(key, &mut self.changed);
         if stored.persisted {
             self.deleted.push(state::entry_key(&self.prefix, key, &stored.event, self.only_last));
         }
@@ -148,19 +157,25 @@ impl Store {
     /// Forgets what no later event can reach: everything older than the horizon before `watermark`.
     pub fn expire(&mut self, watermark: i64, gone: &mut impl FnMut(Arc<Event>)) {
         let Some(horizon) = self.horizon_ms else { return };
-        let oldest_needed = watermark.saturating_sub(horizon);
-        let now = self.span(oldest_needed);
+        let now = self.span(watermark.saturating_sub(horizon));
+        // Whole spans go at once: when keys were looked at before makes no difference.
+        let oldest_needed = now.saturating_mul(horizon / SPANS + 1).saturating_sub(horizon);
         while self.expiry.first_key_value().is_some_and(|(span, _)| *span < now) {
-            let (_, keys) = self.expiry.pop_first().expect("a first span was seen");
+            let (span, keys) = self.expiry.pop_first().expect("a first span was seen");
             for key in keys {
-                self.expire_key(key, oldest_needed, gone);
+                self.expire_key(key, span, oldest_needed, gone);
             }
         }
     }
 
-    fn expire_key(&mut self, key: Key, oldest_needed: i64, gone: &mut impl FnMut(Arc<Event>)) {
-        let Some(cell) = self.cells.get_mut(&key) else { return };
+    fn expire_key(&mut self, key: Key, span: i64, oldest_needed: i64, gone: &mut impl FnMut(Arc<Event>)) {
+        let Some(cell) = self.cells.get_mut(&key).filter(|cell| cell.watched == span) else { return };
+        cell.watched = i64::MAX;
         let expired = cell.events.iter().take_while(|stored| stored.event.time < oldest_needed).count();
+        let replaced = cell.changed;
+        if expired > 0 {
+            cell.touch(&key, &mut self.changed);
+        }
         for stored in cell.events.drain(..expired) {
             if stored.persisted {
                 self.deleted.push(state::entry_key(&self.prefix, &key, &stored.event, self.only_last));
@@ -171,7 +186,7 @@ impl Store {
             Some(time) => self.watch(key, time),
             None => {
                 // What replaced a persisted event and expired before a commit leaves that entry behind.
-                if self.only_last && cell.changed {
+                if self.only_last && replaced {
                     self.deleted.push(state::keyed(&self.prefix, &key));
                 }
                 self.cells.remove(&key);
@@ -183,16 +198,81 @@ impl Store {
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
         out.extend(self.deleted.drain(..).map(|key| Change { key, value: None }));
         for key in self.changed.drain(..) {
-            let Some(cell) = self.cells.get_mut(&key) else { continue };
+            self.unconfirmed.push(key);
+            let key = self.unconfirmed.last().expect("one was pushed");
+            let Some(cell) = self.cells.get_mut(key) else {
+                self.shelf.note(key, None);
+                continue;
+            };
             cell.changed = false;
             // What is new stands at the end, where all of a position comes between two commits.
             for stored in cell.events.iter_mut().rev().take_while(|stored| !stored.persisted) {
                 stored.persisted = true;
                 out.push(Change {
-                    key: state::entry_key(&self.prefix, &key, &stored.event, self.only_last),
+                    key: state::entry_key(&self.prefix, key, &stored.event, self.only_last),
                     value: Some(codec.encode_event(&stored.event)),
                 });
             }
+            if self.shelf.bounded {
+                self.shelf.note(key, Some(cell.weight() + key.len()));
+            }
+        }
+    }
+
+    /// What was written stands.
+    pub fn confirm(&mut self) {
+        self.unconfirmed.clear();
+        self.shelf.brought.clear();
+    }
+
+    /// Lets go of what was used no later than in some turn, while it is too much; says how much is still too much.
+    pub fn evict(&mut self, turn: u64, mut too_much: usize) -> usize {
+        while too_much > 0 {
+            let Some(key) = self.shelf.pop(turn) else { break };
+            // What changed since is not committed; it comes to the end of the queue with its next commit.
+            let Some(cell) = self.cells.get(&key).filter(|cell| !cell.changed) else { continue };
+            too_much = too_much.saturating_sub(cell.weight() + key.len());
+            self.shelf.away.insert(key.clone(), cell.watched);
+            self.cells.remove(&key);
+        }
+        too_much
+    }
+
+    /// Makes room for a key that is away, and says what is to be loaded.
+    pub fn ask(&mut self, key: &[u8], asked: &mut Vec<Vec<u8>>) {
+        if let Some(watched) = self.shelf.away.remove(key) {
+            self.cells.insert(key.into(), Cell { watched, ..Cell::new() });
+            self.shelf.brought.push(key.into());
+            self.shelf.note(key, Some(key.len()));
+            asked.push(state::keyed(&self.prefix, key));
+        }
+    }
+
+    /// Asks for what is away and may hold something that has expired.
+    pub fn ask_overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
+        let Some(horizon) = self.horizon_ms.filter(|_| !self.shelf.away.is_empty()) else { return };
+        let now = self.span(watermark.saturating_sub(horizon));
+        let listed =
+            self.expiry.range(..now).flat_map(|(span, keys)| keys.iter().map(move |key| (*span, key)));
+        let due: Vec<Key> = listed
+            .filter(|(span, key)| self.shelf.away.get(*key) == Some(span))
+            .map(|(_, key)| key.clone())
+            .collect();
+        due.iter().for_each(|key| self.ask(key, asked));
+    }
+
+    /// Forgets the keys that are not as they were when last confirmed, and says which.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        self.deleted.clear();
+        let mut keys = std::mem::take(&mut self.unconfirmed);
+        keys.append(&mut self.changed);
+        keys.append(&mut self.shelf.undo());
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
+            self.cells.remove(key);
+            self.shelf.note(key, None);
+            asked.push(state::keyed(&self.prefix, key));
         }
     }
 
@@ -204,7 +284,7 @@ impl Store {
         let event = codec.decode_event(entry.value)?;
         let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
         let time = event.time;
-        let cell = self.cells.entry_ref(&key[..]).or_default();
+        let cell = self.cells.entry_ref(&key[..]).or_insert_with(Cell::new);
         let at = cell.place(event.place());
         cell.events.insert(at, Stored { event: Arc::new(event), persisted: true });
         if at == 0 {
@@ -215,6 +295,24 @@ impl Store {
 }
 
 impl Cell {
+    /// About how many bytes it takes.
+    fn weight(&self) -> usize {
+        self.events.iter().map(|stored| cache::weight(&stored.event)).sum()
+    }
+
+    fn new() -> Cell {
+        Cell { events: SmallVec::new(), changed: false, watched: i64::MAX }
+    }
+
+    /// Notes that it is not any more as it was written.
+    #[inline]
+    fn touch(&mut self, key: &[u8], changed: &mut Vec<Key>) {
+        if !self.changed {
+            self.changed = true;
+            changed.push(key.into());
+        }
+    }
+
     /// Where an event of some place belongs.
     fn place(&self, place: (u64, i64)) -> usize {
         self.events.partition_point(|stored| stored.event.place() <= place)

@@ -157,7 +157,7 @@ mod tests {
 
     fn timer(zone: &str, fields: &[(&str, i64)]) -> TimerNode {
         let pattern = fields.iter().map(|(name, value)| ((*name).to_owned(), Some(*value))).collect();
-        let raw = Timer { pattern, zone: zone.into(), fingerprint: "1".into() };
+        let raw = Timer { pattern, zone: zone.into(), fingerprint: "1".repeat(16) };
         TimerNode::new(&raw).expect("a good timer")
     }
 
@@ -212,7 +212,7 @@ mod tests {
         assert!(points(&timer("UTC", &[("month", 2), ("day", 30)]), "2024-01-01T00:00:00Z", 1).is_empty());
         assert!(points(&timer("Europe/Rome", &[("year", 1999)]), "2024-01-01T00:00:00Z", 1).is_empty());
         let unknown =
-            Timer { pattern: Default::default(), zone: "Moon/Base".into(), fingerprint: "1".into() };
+            Timer { pattern: Default::default(), zone: "Moon/Base".into(), fingerprint: "1".repeat(16) };
         assert!(TimerNode::new(&unknown).is_err_and(|message| message.contains("Moon/Base")));
     }
 }

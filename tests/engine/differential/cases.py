@@ -7,9 +7,10 @@ from tests.oracle.history import Change, Input
 
 @dataclass(frozen=True)
 class Drive:
-    """How the engine is driven: all at once, or with cuts and losses drawn from a seed."""
+    """How the engine is driven: all at once, or cut and lost as a seed says; how much may be in memory."""
 
     seed: int | None = None
+    cache_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -397,4 +397,6 @@ def cases(seed: int, families: Mapping[str, float] | None = None) -> tuple[Progr
 
 def drives(seed: int) -> list[Drive]:
     """Return the ways in which the engines of a seed are driven."""
-    return [Drive(), *(Drive(seed * DRIVES + number) for number in range(DRIVES))]
+    random = Random(seed)
+    seeds = range(seed * DRIVES, (seed + 1) * DRIVES)
+    return [Drive(), *(Drive(number, random.choice((None, 0, 0, 500))) for number in seeds)]

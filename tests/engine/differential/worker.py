@@ -1,4 +1,4 @@
-"""Drives an engine as a worker would: batches cut somewhere, silent topics, commits, and losses of state."""
+"""Drives an engine as a worker would: batches cut somewhere, silence, commits, aborts, losses of state."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ class Worker:
         for topic in self._records:
             self._engine.advance(topic, self._until + 1)
         while self._engine.is_behind:
-            self._engine.run(self._at_most)
+            self._engine.run(self._at_most, self._fetch)
         self._commit()
         return self._outputs
 
@@ -78,18 +78,20 @@ class Worker:
         size = random.choice((1, 1, 2, 4))
         self._at_most = random.choice((1, 2, 5, MANY, MANY, MANY))
         restless = random.choice((0, 1, 1, 3))
-        does = ["feed"] * 6 + ["run"] * 4 + ["advance"] * 5 + ["commit", "lose", "move"] * restless
+        does = ["feed"] * 6 + ["run"] * 4 + ["advance"] * 5 + ["commit", "abort", "lose", "move"] * restless
         for _ in range(3 * sum(map(len, self._records.values()))):
             topic = random.choice(topics)
             match random.choice(does):
                 case "feed":
                     self._feed(topic, random.randint(1, size))
                 case "run":
-                    self._engine.run(self._at_most)
+                    self._engine.run(self._at_most, self._fetch)
                 case "advance":
                     self._advance(topic, random)
                 case "commit":
                     self._commit()
+                case "abort":
+                    self._abort(random)
                 case "lose":
                     self._restart(random)
                 case "move":
@@ -97,7 +99,7 @@ class Worker:
                     self._restart(random)
 
     def _begin(self) -> Engine:
-        return Engine(self._job.plan, TASK, PARTITION, self._job.frames)
+        return Engine(self._job.plan, TASK, PARTITION, self._job.frames, cache_bytes=self._drive.cache_bytes)
 
     def _feed(self, topic: str, count: int) -> None:
         at = self._read[topic]
@@ -119,6 +121,7 @@ class Worker:
 
     def _commit(self) -> None:
         commit = self._engine.take()
+        self._engine.committed()
         for key, value in commit.state:
             if value is None:
                 self._state.pop(key, None)
@@ -130,12 +133,26 @@ class Worker:
         for topic, _, _, body, _ in commit.outputs:
             self._outputs.append((topic, body))
 
+    def _abort(self, random: Random) -> None:
+        """Let a transaction fail, be it before or after the engine was asked what to write."""
+        if random.random() < 0.5:
+            self._engine.take()
+        self._engine.undo(self._fetch)
+        self._go_on()
+
     def _restart(self, random: Random) -> None:
         """Begin again from what was committed, loaded in any order."""
         self._engine = self._begin()
         entries = list(self._state.items())
         random.shuffle(entries)
         self._engine.load(entries)
+        self._go_on()
+
+    def _fetch(self, prefixes: list[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return the committed entries whose keys begin so."""
+        return [entry for entry in self._state.items() if entry[0].startswith(tuple(prefixes))]
+
+    def _go_on(self) -> None:
         self._read = dict.fromkeys(self._records, 0) | (self._engine.resume or {})
 
 

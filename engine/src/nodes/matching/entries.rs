@@ -490,7 +490,9 @@ impl Assembly<'_> {
             Op::All { parts } if matches!(child.kind, Stored::Kept { .. }) => return number < parts.len(),
             Op::Repeat { .. } if matches!(child.kind, Stored::Ended) => return true,
             Op::Then { left, right } => [*left, *right].get(number).copied(),
-            Op::All { parts } | Op::OneOf { parts } | Op::Alternatives { parts } => parts.get(number).copied(),
+            Op::All { parts } | Op::OneOf { parts } | Op::Alternatives { parts } => {
+                parts.get(number).copied()
+            }
             Op::Collect { of, until, .. } => [*until, *of].get(number).copied(),
             Op::Every { of }
             | Op::Denied { of }
@@ -574,7 +576,10 @@ mod tests {
     use super::*;
 
     /// Each entry: its id, what it stands behind, and the part and the base it joins, if it is a join.
-    fn list(given: &[(u64, u64, Option<(u64, u64)>)]) -> Vec<LinkEntry> {
+    /// Id, what is behind it, and the two sides of a join.
+    type Given = (u64, u64, Option<(u64, u64)>);
+
+    fn list(given: &[Given]) -> Vec<LinkEntry> {
         let what = |join: &Option<(u64, u64)>| match join {
             Some((part, base)) => StoredWhat::Join { part: *part, base: *base },
             None => StoredWhat::Event { slot: 0, event: Arc::new(Event::point(1, 1, b"x")) },

@@ -18,7 +18,13 @@ const MAX_AT_ONCE: u64 = 1000;
 impl Machine<'_> {
     // --- one behind the other
 
-    pub fn start_then(&mut self, number: Number, left: Number, right: Number, start: Start) -> (Option<Run>, Out) {
+    pub fn start_then(
+        &mut self,
+        number: Number,
+        left: Number,
+        right: Number,
+        start: Start,
+    ) -> (Option<Run>, Out) {
         let (run, first) = self.start(left, start.clone());
         let mut children: Vec<Run> = run.into_iter().map(|run| run.at(LEFT)).collect();
         let mut out = Out::default();
@@ -185,8 +191,11 @@ impl Machine<'_> {
         found: &mut Vec<Taken>,
     ) {
         let own = std::slice::from_ref(taken);
-        let choices: Vec<&[Taken]> =
-            so_far.iter().enumerate().map(|(part, matches)| if part == index { own } else { &matches[..] }).collect();
+        let choices: Vec<&[Taken]> = so_far
+            .iter()
+            .enumerate()
+            .map(|(part, matches)| if part == index { own } else { &matches[..] })
+            .collect();
         if choices.iter().any(|choices| choices.is_empty()) {
             return;
         }
@@ -197,7 +206,8 @@ impl Machine<'_> {
                 joined = self.links.join(&joined, &choices[*at], base, false);
             }
             found.push(joined);
-            let Some(part) = (0..choices.len()).rev().find(|part| chosen[*part] + 1 < choices[*part].len()) else {
+            let Some(part) = (0..choices.len()).rev().find(|part| chosen[*part] + 1 < choices[*part].len())
+            else {
                 return;
             };
             chosen[part] += 1;
@@ -207,7 +217,13 @@ impl Machine<'_> {
 
     // --- one of them, or each on its own
 
-    pub fn start_parts(&mut self, number: Number, parts: &[Number], start: Start, one: bool) -> (Option<Run>, Out) {
+    pub fn start_parts(
+        &mut self,
+        number: Number,
+        parts: &[Number],
+        start: Start,
+        one: bool,
+    ) -> (Option<Run>, Out) {
         let mut children = Vec::new();
         let mut outs = Vec::new();
         for (index, part) in parts.iter().enumerate() {
@@ -401,7 +417,13 @@ impl Machine<'_> {
 
     // --- until
 
-    pub fn start_collect(&mut self, number: Number, of: Number, until: Number, start: Start) -> (Option<Run>, Out) {
+    pub fn start_collect(
+        &mut self,
+        number: Number,
+        of: Number,
+        until: Number,
+        start: Start,
+    ) -> (Option<Run>, Out) {
         let Op::Collect { high, .. } = &self.program.part(number).op else { return (None, Out::failed()) };
         let base = start.taken.clone();
         let (ending, closing) = self.start(until, Start::behind(base.clone()));
@@ -445,9 +467,7 @@ impl Machine<'_> {
         let Op::Collect { low, .. } = &self.program.part(run.part).op else { return None };
         let Kind::Collect { base, taken, count, .. } = &run.kind else { return None };
         match closing.matches.first() {
-            Some(closing) if count >= low => {
-                Some(Out::through(self.links.join(taken, closing, base, false)))
-            }
+            Some(closing) if count >= low => Some(Out::through(self.links.join(taken, closing, base, false))),
             Some(closing) => Some(self.fail(Reason::Violated, Some(closing))),
             None => closing.end.map(|_| Out::failed()),
         }

@@ -73,7 +73,10 @@ impl Machine<'_> {
         match &part.op {
             Op::Step { slot, .. } => {
                 let since = self.now.seq;
-                (Some(self.run(number, Kind::Step { since, start }, Vec::new()).awaits(*slot)), Out::default())
+                (
+                    Some(self.run(number, Kind::Step { since, start }, Vec::new()).awaits(*slot)),
+                    Out::default(),
+                )
             }
             Op::Wait { delay_ms, .. } => {
                 let due = self.now.time.saturating_add(*delay_ms);
@@ -264,7 +267,8 @@ impl Machine<'_> {
 
     fn step(&mut self, run: &Run) -> Out {
         let program = self.program;
-        let (Kind::Step { since, start }, Op::Step { slot, .. }) = (&run.kind, &program.part(run.part).op) else {
+        let (Kind::Step { since, start }, Op::Step { slot, .. }) = (&run.kind, &program.part(run.part).op)
+        else {
             return Out::default();
         };
         if *since >= self.now.seq {

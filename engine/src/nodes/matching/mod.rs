@@ -25,7 +25,8 @@ use crate::key::Key;
 use crate::occurrence::{Item, Occurrence};
 use crate::plan::Origin::Defined;
 use crate::plan::{Matching, Node, Skip, SkipTo};
-use crate::state::{Change, Codec, Entry};
+use crate::residence::Standing;
+use crate::state::{number_from, Change, Codec, Entry};
 use crate::timers::Timers;
 use crate::value::Value;
 
@@ -84,6 +85,7 @@ pub struct MatchingNode {
     /// Keys of entries to be deleted.
     deleted: Vec<Vec<u8>>,
     loading: Loading,
+    pub standing: Standing,
 }
 
 /// What of an event goes to which states: its place among the arrivals, and slots.
@@ -135,7 +137,10 @@ impl MatchingNode {
             inputs: steps.iter().map(|slot| *slot as u16).collect(),
             derived: fillings.iter().flatten().any(|filling| filling.is_derived(builder)),
             fillings,
-            roles: roles.iter().map(|role| roles.iter().position(|other| other == role).unwrap_or_default()).collect(),
+            roles: roles
+                .iter()
+                .map(|role| roles.iter().position(|other| other == role).unwrap_or_default())
+                .collect(),
             states: States::default(),
             due: BTreeSet::new(),
             links: Links::default(),
@@ -144,6 +149,7 @@ impl MatchingNode {
             changed: Vec::new(),
             deleted: Vec::new(),
             loading: Loading::default(),
+            standing: Standing::default(),
         })
     }
 
@@ -160,6 +166,7 @@ impl MatchingNode {
         if self.states.get(&key).is_some() {
             return;
         }
+        self.begin(seq);
         let now = Now { seq, time, timer: false, events: &[], slots: 0 };
         let values = self.parameters.values(&key);
         let mut gone = Vec::new();
@@ -182,8 +189,18 @@ impl MatchingNode {
         self.list(&key);
     }
 
+    /// A position begins: what is made from now on has numbers behind all there was.
+    fn begin(&mut self, seq: u64) {
+        self.standing.touch();
+        let first = number_from(seq);
+        self.last_run = self.last_run.max(first);
+        self.last_state = self.last_state.max(first);
+        self.links.begin(first);
+    }
+
     /// Takes in the events of a position.
     pub fn handle(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) {
+        self.begin(moment.seq);
         let arrivals = self.arrivals(arrived);
         let mut fed: FxHashMap<Key, Fed> = FxHashMap::default();
         if self.parameters.count() == 0 {
@@ -193,11 +210,13 @@ impl MatchingNode {
             self.feed(&arrivals, &mut fed);
         }
         let number = |key: &Key| self.states.get(key).map_or(u64::MAX, |state| state.number);
-        let mut fed: Vec<(u64, Key, Fed)> = fed.into_iter().map(|(key, fed)| (number(&key), key, fed)).collect();
+        let mut fed: Vec<(u64, Key, Fed)> =
+            fed.into_iter().map(|(key, fed)| (number(&key), key, fed)).collect();
         fed.sort_unstable_by_key(|(number, ..)| *number);
         let mut found: Vec<Found> = Vec::new();
         for (_, key, fed) in fed {
-            let events = fed.into_iter().map(|(at, slots)| Arrived { event: arrivals[at].event.clone(), slots });
+            let events =
+                fed.into_iter().map(|(at, slots)| Arrived { event: arrivals[at].event.clone(), slots });
             let events: Vec<Arrived> = events.collect();
             self.advance(&key, &events, false, moment, &mut found);
         }
@@ -211,6 +230,7 @@ impl MatchingNode {
 
     /// It is a time that some states waited for. All of them are woken at this one position.
     pub fn wake(&mut self, moment: &mut Moment) {
+        self.begin(moment.seq);
         let mut woken: Vec<(u64, Key)> = Vec::new();
         for (_, key) in self.due.iter().take_while(|(due, _)| *due <= moment.time) {
             woken.extend(self.states.get(key).map(|state| (state.number, key.clone())));
@@ -260,11 +280,14 @@ impl MatchingNode {
             for slot in 0..self.fillings.len() as u16 {
                 let fits = arrival.slots.contains(&slot);
                 let filling = self.fillings[usize::from(slot)].as_ref();
-                let streams = arrival.streams && filling.is_some_and(|filling| filling.admits(&arrival.event));
+                let streams =
+                    arrival.streams && filling.is_some_and(|filling| filling.admits(&arrival.event));
                 if !fits && !streams {
                     continue;
                 }
-                let Some(key) = self.parameters.valuation(usize::from(slot), &arrival.event) else { continue };
+                let Some(key) = self.parameters.valuation(usize::from(slot), &arrival.event) else {
+                    continue;
+                };
                 let place = valuations.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
                     valuations.push((key, SmallVec::new()));
                     valuations.len() - 1
@@ -612,10 +635,32 @@ fn passing(builder: &Builder, way: Way) -> Result<(Passing, Vec<u8>), String> {
 
 impl MatchingNode {
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
+        self.standing.write();
         entries::changes(self, codec, out);
     }
 
     pub fn load(&mut self, entry: &Entry, codec: &Codec) -> Result<bool, Malformed> {
         entries::load(self, entry, codec)
+    }
+
+    /// What its entries begin with.
+    pub fn fingerprint(&self) -> [u8; 8] {
+        self.fingerprint
+    }
+
+    /// Forgets everything, unless it is as it was when last confirmed: what was taken is shared by all valuations.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        if self.standing.is_as_confirmed() {
+            return;
+        }
+        self.standing = Standing::default();
+        asked.push(self.prefix.clone());
+        self.states = States::default();
+        self.due.clear();
+        self.links = Links::default();
+        (self.last_run, self.last_state) = (0, 0);
+        self.changed.clear();
+        self.deleted.clear();
+        self.loading = Loading::default();
     }
 }

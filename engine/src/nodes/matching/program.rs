@@ -8,23 +8,72 @@ use crate::plan::{self, Take};
 pub type Number = u16;
 
 pub enum Op {
-    Step { slot: u16, condition: Option<Expr> },
+    Step {
+        slot: u16,
+        condition: Option<Expr>,
+    },
     /// Without a slot, the point in time is not taken.
-    Wait { delay_ms: i64, slot: Option<u16> },
-    Then { left: Number, right: Number },
-    All { parts: Vec<Number> },
-    OneOf { parts: Vec<Number> },
-    Alternatives { parts: Vec<Number> },
-    Taking { take: Take, of: Number },
-    Every { of: Number },
-    Denied { of: Number },
-    AtMost { count: u64, of: Number },
-    While { condition: Expr, of: Number },
-    Within { within_ms: i64, since: Option<u16>, of: Number },
-    Absent { within_ms: i64, since: Option<u16>, of: Number },
-    Repeat { low: u64, high: Option<u64>, take: Take, condition: Option<Expr>, of: Number },
+    Wait {
+        delay_ms: i64,
+        slot: Option<u16>,
+    },
+    Then {
+        left: Number,
+        right: Number,
+    },
+    All {
+        parts: Vec<Number>,
+    },
+    OneOf {
+        parts: Vec<Number>,
+    },
+    Alternatives {
+        parts: Vec<Number>,
+    },
+    Taking {
+        take: Take,
+        of: Number,
+    },
+    Every {
+        of: Number,
+    },
+    Denied {
+        of: Number,
+    },
+    AtMost {
+        count: u64,
+        of: Number,
+    },
+    While {
+        condition: Expr,
+        of: Number,
+    },
+    Within {
+        within_ms: i64,
+        since: Option<u16>,
+        of: Number,
+    },
+    Absent {
+        within_ms: i64,
+        since: Option<u16>,
+        of: Number,
+    },
+    Repeat {
+        low: u64,
+        high: Option<u64>,
+        take: Take,
+        condition: Option<Expr>,
+        of: Number,
+    },
     /// A repeat with an `until`.
-    Collect { low: u64, high: Option<u64>, take: Take, condition: Option<Expr>, of: Number, until: Number },
+    Collect {
+        low: u64,
+        high: Option<u64>,
+        take: Take,
+        condition: Option<Expr>,
+        of: Number,
+        until: Number,
+    },
 }
 
 pub struct Part {
@@ -93,7 +142,12 @@ impl Program {
 }
 
 impl Compiler<'_> {
-    fn add(&mut self, program: &plan::Program, silent: bool, bounds: &[(u16, i64)]) -> Result<Number, String> {
+    fn add(
+        &mut self,
+        program: &plan::Program,
+        silent: bool,
+        bounds: &[(u16, i64)],
+    ) -> Result<Number, String> {
         use plan::Program as Given;
         // What is below something that counts or judges what comes true is seen, even if it comes too late.
         let seen: &[(u16, i64)] = &[];
@@ -105,10 +159,9 @@ impl Compiler<'_> {
             Given::Wait { delay_ms, slot } => {
                 Op::Wait { delay_ms: *delay_ms, slot: (self.named)(*slot).then_some(*slot as u16) }
             }
-            Given::Then { of } => Op::Then {
-                left: self.add(&of[0], silent, bounds)?,
-                right: self.add(&of[1], silent, bounds)?,
-            },
+            Given::Then { of } => {
+                Op::Then { left: self.add(&of[0], silent, bounds)?, right: self.add(&of[1], silent, bounds)? }
+            }
             Given::And { of } => Op::All { parts: self.add_all(of, false, seen)? },
             Given::Or { of } => Op::OneOf { parts: self.add_all(of, false, seen)? },
             Given::Alternatives { of } => Op::Alternatives { parts: self.add_all(of, silent, bounds)? },

@@ -104,32 +104,61 @@ impl Now<'_> {
 
 #[derive(Debug, Clone)]
 pub enum Kind {
-    Step { since: u64, start: Start },
-    Wait { due: i64, taken: Taken },
+    Step {
+        since: u64,
+        start: Start,
+    },
+    Wait {
+        due: i64,
+        taken: Taken,
+    },
     /// The left part has number 0, what its matches started number 1.
     Then,
     /// Parts by number, and for each what they came true with so far.
-    All { taken: Taken },
+    All {
+        taken: Taken,
+    },
     /// Of `or` and `|`: parts by number.
     Parts,
-    Every { start: Start },
+    Every {
+        start: Start,
+    },
     Denied,
-    AtMost { seen: u64 },
+    AtMost {
+        seen: u64,
+    },
     While,
     /// Without a deadline, each match has its own.
-    Within { deadline: Option<i64> },
-    Absent { due: i64, taken: Taken },
+    Within {
+        deadline: Option<i64>,
+    },
+    Absent {
+        due: i64,
+        taken: Taken,
+    },
     /// Iterations by the number of those before; `matched` tells whether it has ever been true.
-    Repeat { matched: bool },
+    Repeat {
+        matched: bool,
+    },
     /// The `until` has number 0, the iteration number 1. `base` is what was taken when it was started, `from` when the
     /// iteration was, at position `begun`.
-    Collect { base: Taken, from: Taken, taken: Taken, count: u64, begun: u64 },
+    Collect {
+        base: Taken,
+        from: Taken,
+        taken: Taken,
+        count: u64,
+        begun: u64,
+    },
     /// What a part of an `and` came true with.
-    Kept { taken: Taken },
+    Kept {
+        taken: Taken,
+    },
     /// An iteration that has ended, while several that it led to go on.
     Ended,
     /// An iteration that is about to be started.
-    Pending { start: Start },
+    Pending {
+        start: Start,
+    },
 }
 
 /// Where a run stands in the one above it.
@@ -263,7 +292,9 @@ impl Run {
     /// Whether nothing was taken yet, anywhere in it.
     pub fn is_bare(&self) -> bool {
         let bare = match &self.kind {
-            Kind::Step { start, .. } | Kind::Every { start } | Kind::Pending { start } => start.taken.is_none(),
+            Kind::Step { start, .. } | Kind::Every { start } | Kind::Pending { start } => {
+                start.taken.is_none()
+            }
             Kind::Wait { taken, .. }
             | Kind::All { taken }
             | Kind::Absent { taken, .. }
@@ -286,7 +317,9 @@ impl Kind {
             | (Absent { due: one, taken: a }, Absent { due: other, taken: b }) => {
                 one == other && taken::same(a, b)
             }
-            (All { taken: a }, All { taken: b }) | (Kept { taken: a }, Kept { taken: b }) => taken::same(a, b),
+            (All { taken: a }, All { taken: b }) | (Kept { taken: a }, Kept { taken: b }) => {
+                taken::same(a, b)
+            }
             (AtMost { seen: one }, AtMost { seen: other }) => one == other,
             (Within { deadline: one }, Within { deadline: other }) => one == other,
             (Repeat { matched: one }, Repeat { matched: other }) => one == other,

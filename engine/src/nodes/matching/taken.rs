@@ -30,8 +30,14 @@ pub struct Link {
 
 #[derive(Debug)]
 pub enum What {
-    Event { slot: u16, event: Arc<Event> },
-    Join { part: Taken, base: Taken },
+    Event {
+        slot: u16,
+        event: Arc<Event>,
+    },
+    Join {
+        part: Taken,
+        base: Taken,
+    },
     /// Nothing any more: it was taken out when the link was dropped.
     Gone,
 }
@@ -95,6 +101,11 @@ pub struct Links {
 }
 
 impl Links {
+    /// New links have numbers behind this one.
+    pub fn begin(&mut self, first: u64) {
+        self.next = self.next.max(first);
+    }
+
     fn link(&mut self, before: Taken, what: What, scattered: bool) -> Taken {
         self.next += 1;
         let (stored, yard) = (AtomicBool::new(false), self.yard.clone());

@@ -109,7 +109,11 @@ fn value(bytes: Option<&[u8]>, kind: SlotKind) -> Value<'static> {
 
 /// The parameters that have a value.
 pub fn set_of(values: &[Option<&[u8]>]) -> Set {
-    values.iter().enumerate().filter(|(_, value)| value.is_some()).fold(0, |set, (number, _)| set | 1 << number)
+    values
+        .iter()
+        .enumerate()
+        .filter(|(_, value)| value.is_some())
+        .fold(0, |set, (number, _)| set | 1 << number)
 }
 
 fn projected(values: &[Option<&[u8]>], set: Set) -> Key {
@@ -236,7 +240,12 @@ impl States {
     }
 
     /// The state that stands for a valuation; `except` is passed over.
-    pub fn representative(&self, parameters: &Parameters, values: &[Option<&[u8]>], except: Option<&Key>) -> Key {
+    pub fn representative(
+        &self,
+        parameters: &Parameters,
+        values: &[Option<&[u8]>],
+        except: Option<&Key>,
+    ) -> Key {
         let set = set_of(values);
         let (mut at, mut key) = (0, projected(values, 0));
         loop {

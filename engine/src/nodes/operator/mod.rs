@@ -28,6 +28,7 @@ use self::shape::{Kind, Shape, LEFT, MIDDLE};
 use crate::avro::Malformed;
 use crate::binding::Binding;
 use crate::build::Builder;
+use crate::cache::Shelf;
 use crate::cells::Cells;
 use crate::graph::Moment;
 use crate::identity::Topics;
@@ -92,6 +93,7 @@ impl OperatorNode {
 
     /// Takes in what arrived; true where it wants to be told when the position is over.
     pub fn handle(&mut self, arrived: &mut Vec<(u8, Occurrence)>, moment: &mut Moment) -> bool {
+        self.begin(moment.seq);
         if self.recursive {
             self.hold_back(arrived);
         }
@@ -137,6 +139,11 @@ impl OperatorNode {
             Kind::Or | Kind::Modified { .. } if !self.disjoint => self.pass_through(arrived, moment),
             _ => self.activate(arrived, moment),
         }
+    }
+
+    fn begin(&mut self, seq: u64) {
+        self.cells.begin(seq);
+        self.waiting.iter_mut().for_each(|waiting| waiting.begin(seq));
     }
 
     /// Passes on what needs no state, whatever it holds for.
@@ -290,6 +297,7 @@ impl OperatorNode {
 
     /// A time has come that the node asked for.
     pub fn wake(&mut self, woken: &[u8], moment: &mut Moment) {
+        self.begin(moment.seq);
         if self.waiting.is_some() {
             return self.wake_waiting(woken, moment);
         }
@@ -351,7 +359,8 @@ impl OperatorNode {
                 a.cell.set_memo(Vec::new());
             }
             let kept = (0..self.shape.expiring()).flat_map(|list| a.cell.list(list));
-            let earliest = kept.map(|kept| kept.occurrence.start).min().unwrap_or(watermark);
+            let earliest = kept.map(|kept| kept.occurrence.start).chain(a.cell.memo().last().copied());
+            let earliest = earliest.min().unwrap_or(watermark);
             if self.is_needless(&key) {
                 self.forget(&key);
             } else {
@@ -368,6 +377,60 @@ impl OperatorNode {
         if let Some(waiting) = &mut self.waiting {
             waiting.changes(codec, out);
         }
+    }
+
+    pub fn shelf(&mut self) -> &mut Shelf {
+        &mut self.cells.shelf
+    }
+
+    /// Says what is away of that which some arrivals need.
+    pub fn missing(&mut self, arrived: &[(u8, Occurrence)], asked: &mut Vec<Vec<u8>>) {
+        if self.cells.shelf.away.is_empty() {
+            return;
+        }
+        for (port, occurrence) in arrived {
+            match self.shape.bound(self.shape.place_of(*port), occurrence) {
+                Some(bound) if bound.complete && bound.except.is_empty() => {
+                    self.cells.ask(&bound.values, asked)
+                }
+                // What holds for any value is put beside what there is for each.
+                Some(_) => self.cells.ask_all(asked),
+                None => {}
+            }
+        }
+    }
+
+    pub fn overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
+        self.cells.ask_overdue(watermark, asked);
+    }
+
+    pub fn evict(&mut self, turn: u64, too_much: usize) -> usize {
+        if self.open.is_empty() && !self.shape.is_periodic() {
+            self.cells.evict(turn, too_much)
+        } else {
+            while self.cells.shelf.pop(turn).is_some() {}
+            too_much
+        }
+    }
+
+    /// What its entries begin with.
+    pub fn fingerprint(&self) -> [u8; 8] {
+        self.shape.fingerprint
+    }
+
+    pub fn confirm(&mut self) {
+        self.cells.confirm();
+        self.waiting.iter_mut().for_each(Cells::confirm);
+    }
+
+    /// Forgets what is not as it was when last confirmed, and says what is to be loaded instead.
+    pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
+        self.signalled.iter_mut().for_each(Vec::clear);
+        self.incoming.clear();
+        for key in self.cells.undo(asked) {
+            self.open.remove(&key);
+        }
+        self.waiting.iter_mut().for_each(|waiting| drop(waiting.undo(asked)));
     }
 
     /// Takes an entry when it is of this node.

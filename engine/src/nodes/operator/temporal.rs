@@ -34,7 +34,10 @@ impl Shape {
         let label = |event: &Event| timer_label(&self.fingerprint, &initiator.items, event.time, topics);
         // A label is a hash: most clocks do not even strike then.
         self.strikes(initiator, tick.time)
-            && tick.items.first().is_some_and(|item| item.event.bytes(item.event.own_id) == label(&item.event))
+            && tick
+                .items
+                .first()
+                .is_some_and(|item| item.event.bytes(item.event.own_id) == label(&item.event))
     }
 
     /// `E + d`: an occurrence of E whose time has come, as that point in time.
