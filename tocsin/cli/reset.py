@@ -25,6 +25,8 @@ def reset(
 
     Deletes its offsets, its changelog and its local state. Input topics and what was detected stay: a complex
     event that is detected again has the same identity as before. All workers must be stopped.
+
+    Exit codes: 0 it begins anew, 1 the rules are wrong or you said no, 2 a broker is missing or workers run.
     """
     from tocsin.settings import Settings
     from tocsin.workers import WorkerSettings
