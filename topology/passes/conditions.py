@@ -90,17 +90,19 @@ class _Typing:
             return
         name = group_parameter(occurrence.group)
         field = self._scope.field(self._constituent, index)
+        numbers = [p for p in self._rule.parameters.values() if p.name.startswith("[")]
         if name not in self._rule.parameters:
-            others = [p.value for p in self._rule.parameters.values() if p.name.startswith("[")]
             self._declare(name, field)
-            for other in others:
-                self._compare("ne", self._rule.parameters[name].value, other)
         else:
             self._rule.parameters[name].places.append(field)
-            if name in self._shared:
-                self._constituent.equalities[name] = index
-            else:
+            if name not in self._shared:
                 self._compare("eq", field, self._rule.parameters[name].value)
+                return
+            self._constituent.equalities[name] = index
+        # In expressions every one of them: of alternatives with one number, only one is there.
+        for other in numbers:
+            if other.name != name:
+                self._compare("ne", self._rule.parameters[name].value, other.value)
 
     def spelled(self, part: Expr) -> Expr | None:
         """Return a condition with a parameter alone written out: the key equals it."""

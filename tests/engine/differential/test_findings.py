@@ -6,7 +6,7 @@ import pytest
 
 from tests.oracle.history import Input, event
 
-from .run import Case, Drive, difference
+from .run import Case, Drive, detect, difference
 
 A_AND_B = """
 event A (k: string, n: long) on "a" key k;
@@ -172,3 +172,21 @@ def test_what_ends_a_repeat_ends_it_for_any_value() -> None:
     define T (k: string) from match every (B as r {1,} until A(k = $k) as a) where k = a.k unbounded;
     """
     assert agree(rules, b(1), a(5, k="b"), a(5, n=1), b(6), a(7), until=30)
+
+
+def test_each_alternative_of_a_number_is_another_execution() -> None:
+    rules = """
+    event C (n: long) on "t.C";
+    operation Op (k: string) on "t.Op" key k;
+
+    define R0 from ((C as r1 ; Op[1] as r3) ; (Op[2] as r4 or Op[2](k = "b") as r5)) within 5 ms;
+    """
+    history = [
+        event("C", t=10020, n=1),
+        event("Op", t=10021, call="q", phase="end", k="b"),
+        event("Op", t=10022, call="q", phase="end", k="b"),
+        event("Op", t=10023, call="r", phase="end", k="b"),
+    ]
+    case = Case(rules, tuple(history), until=10030)
+    assert difference(case) is None
+    assert detect(case.text, case.events, until=case.until).of("R0")
