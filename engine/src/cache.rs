@@ -9,7 +9,6 @@
 //! Memory is estimated, by the length of keys and rows and what comes with each of them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -151,8 +150,7 @@ impl Graph {
         }
         let mut asked = Vec::new();
         let Graph { nodes, leaf_readers, .. } = self;
-        for Read { event, leaves } in due {
-            let event = Arc::new(event.clone());
+        for Read { event, leaves, .. } in due {
             for &(reader, port) in leaves.iter().flat_map(|leaf| &leaf_readers[*leaf as usize]) {
                 match &mut nodes[reader] {
                     Node::Pattern(node) => node.missing(&[(port, event.clone())], &mut asked),

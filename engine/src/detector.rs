@@ -1,6 +1,7 @@
 //! A task's detector: raw records in, complex events, rejects and changes of state out. Pure: no I/O and no clock.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
@@ -211,7 +212,7 @@ impl Detector {
             return Err(format!("partition {} of {} is none of the task's", batch.partition, batch.topic));
         }
         let mut row = std::mem::take(&mut self.row);
-        let mut event = Event::blank();
+        let mut event = self.graph.spares.take();
         let mut accepted = 0;
         for record in &batch.records {
             // What a predecessor accepted stays accepted, whatever the clock says now.
@@ -221,7 +222,7 @@ impl Detector {
                 Pass::Done => continue,
             };
             self.counts.read += u64::from(first);
-            match self.decode(batch, record, source, now_ms, &mut row, &mut event) {
+            match self.decode(batch, record, source, now_ms, &mut row, Arc::make_mut(&mut event)) {
                 Ok(true) if event.time < self.released => {
                     // Read before and not waiting any more: it was released, or judged late then.
                     if first {
@@ -238,8 +239,8 @@ impl Detector {
                     let leaves = self.graph.leaves(&event);
                     // What no rule wants may still be what a later record repeats.
                     if self.seen.concerns(&event) || !leaves.is_empty() || event.is_of_fact() {
-                        let event = std::mem::replace(&mut event, Event::blank());
-                        self.waiting.push(Read { event, leaves });
+                        let event = std::mem::replace(&mut event, self.graph.spares.take());
+                        self.waiting.push(Read::new(event, leaves));
                     } else {
                         self.graph.pass_by(&event);
                     }
@@ -257,6 +258,7 @@ impl Detector {
             }
         }
         self.row = row;
+        self.graph.spares.give(event);
         Ok(accepted)
     }
 
@@ -503,13 +505,13 @@ impl Detector {
         graph.bring_for(waiting.due(watermark, positions), &mut out);
         while let Some((source, time)) = waiting.first(watermark) {
             whole = graph.handle_due(time, last, &mut out) && graph.reaches(time, last);
-            let Some(mut read) = whole.then(|| waiting.pop(source)).flatten() else { break };
+            let Some(read) = whole.then(|| waiting.pop(source)).flatten() else { break };
             handled += 1;
             if seen.concerns(&read.event) && !(seen.is_new(&read.event) && read.is_wanted()) {
                 continue;
             }
             let place = place(&read.event);
-            graph.handle(&mut read.event, &read.leaves, &mut out);
+            graph.handle(read.event, &read.leaves, &mut out);
             if !out.failed.is_empty() {
                 rejects.extend(out.failed.drain(..).map(|failure| unwritten(place, failure, topics)));
             }

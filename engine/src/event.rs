@@ -171,7 +171,7 @@ impl Event {
 }
 
 /// So many events that are over are kept, to be made into new ones.
-const MOST_SPARE: usize = 1024;
+const MOST_SPARE: usize = 16_384;
 
 /// Events that nobody holds any more. Most events are over as soon as they are handled, or take the place of another
 /// one: making the next of them is cheaper than asking for memory.
@@ -179,13 +179,10 @@ const MOST_SPARE: usize = 1024;
 pub struct Spares(Vec<Arc<Event>>);
 
 impl Spares {
-    /// Makes an event to be shared; what was there before is left behind.
+    /// An event that nobody else holds, to be made into another one.
     #[inline]
-    pub fn make(&mut self, event: &mut Event) -> Arc<Event> {
-        let mut spare = self.0.pop().unwrap_or_else(|| Arc::new(Event::blank()));
-        // Nobody else holds it, so that nothing is copied but the event.
-        std::mem::swap(Arc::make_mut(&mut spare), event);
-        spare
+    pub fn take(&mut self) -> Arc<Event> {
+        self.0.pop().unwrap_or_else(|| Arc::new(Event::blank()))
     }
 
     /// Takes an event that is over, unless somebody still holds it.

@@ -163,14 +163,14 @@ impl Graph {
     }
 
     /// Handles one event at its place in the total order; `leaves` are those it passes.
-    pub fn handle(&mut self, read: &mut Event, leaves: &[u32], out: &mut Outbox) {
-        if read.is_of_fact() {
-            return self.receive(read.clone(), out);
+    pub fn handle(&mut self, mut event: Arc<Event>, leaves: &[u32], out: &mut Outbox) {
+        if event.is_of_fact() {
+            return self.receive((*event).clone(), out);
         }
         self.settle_given(out);
-        self.begin(read.time);
+        self.begin(event.time);
+        let read = Arc::make_mut(&mut event);
         (read.seq, read.start_seq) = (self.seq, self.seq);
-        let event = self.spares.make(read);
         self.seen[event.type_id as usize].note(&event);
         leaves.iter().for_each(|leaf| self.enter(*leaf as usize, &event));
         self.flow(event.time, out);

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -115,11 +116,18 @@ pub type Leaves = SmallVec<[u32; 2]>;
 /// An event that was read, and the leaves it will go to.
 #[derive(Debug)]
 pub struct Read {
-    pub event: Event,
+    /// Nobody else holds it before it is released.
+    pub event: Arc<Event>,
+    /// When it occurred, to be seen without going there.
+    pub time: i64,
     pub leaves: Leaves,
 }
 
 impl Read {
+    pub fn new(event: Arc<Event>, leaves: Leaves) -> Read {
+        Read { time: event.time, event, leaves }
+    }
+
     /// Whether anyone will have it.
     pub fn is_wanted(&self) -> bool {
         !self.leaves.is_empty() || self.event.is_of_fact()
@@ -127,7 +135,7 @@ impl Read {
 
     #[inline]
     fn order(&self, other: &Read) -> Ordering {
-        self.event.order(&other.event)
+        self.time.cmp(&other.time).then_with(|| self.event.order(&other.event))
     }
 }
 
@@ -172,10 +180,10 @@ impl Waiting {
     pub fn first(&self, watermark: i64) -> Option<(usize, i64)> {
         let heads = self.queues.iter().enumerate().filter_map(|(index, queue)| {
             let head = queue.sorted.front()?;
-            (head.event.time < watermark).then_some((index, head))
+            (head.time < watermark).then_some((index, head))
         });
         let first = heads.reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a });
-        first.map(|(index, head)| (index, head.event.time))
+        first.map(|(index, head)| (index, head.time))
     }
 
     /// Takes the first event of a source.
@@ -187,7 +195,7 @@ impl Waiting {
     pub fn due(&self, watermark: i64, most: u64) -> impl Iterator<Item = &Read> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let due = move |queue: &'_ Queue| {
-            queue.sorted.partition_point(|read| read.event.time < watermark).min(most)
+            queue.sorted.partition_point(|read| read.time < watermark).min(most)
         };
         self.queues.iter().flat_map(move |queue| queue.sorted.range(..due(queue)))
     }
