@@ -20,7 +20,7 @@ use crate::nodes::define::{DefineNode, Emitted};
 use crate::nodes::join::JoinNode;
 use crate::nodes::matching::MatchingNode;
 use crate::nodes::operator::OperatorNode;
-use crate::nodes::pattern::PatternNode;
+use crate::nodes::pattern::{PatternNode, Received};
 use crate::nodes::rule::RuleNode;
 use crate::nodes::timer::TimerNode;
 use crate::occurrence::Occurrence;
@@ -229,12 +229,14 @@ impl Graph {
 
     /// Gives an event to everyone who reads a leaf.
     fn enter(&mut self, leaf: usize, event: &Arc<Event>) {
-        let Graph { nodes, leaf_readers, inboxes, agenda, passed, .. } = self;
+        let Graph { nodes, leaf_readers, inboxes, agenda, touched, passed, .. } = self;
         passed[leaf] += 1;
         for &(reader, port) in &leaf_readers[leaf] {
             if let Node::Pattern(node) = &mut nodes[reader] {
-                if node.receive(port, event.clone()) {
-                    agenda.push(Reverse(reader));
+                match node.receive(port, event.clone()) {
+                    Received::First => agenda.push(Reverse(reader)),
+                    Received::Touched => touched.push(reader),
+                    Received::OneMore => {}
                 }
             } else {
                 put(inboxes, agenda, reader, port, Occurrence::of(event.clone()));
@@ -247,6 +249,11 @@ impl Graph {
         self.drain(time, out);
         while self.act(time, out) {
             self.drain(time, out);
+        }
+        if self.cache_bytes.is_some() {
+            for index in 0..self.touched.len() {
+                self.bring_arrived(self.touched[index], &[], out);
+            }
         }
         self.settle(time, out);
         self.settle_rounds(time);
@@ -366,7 +373,7 @@ impl Graph {
 
     /// Gives what a node found to those who read it.
     pub fn pass_on(&mut self, id: usize) {
-        let Graph { nodes, readers, inboxes, agenda, found, journals, .. } = self;
+        let Graph { nodes, readers, inboxes, agenda, touched, found, journals, .. } = self;
         if found.is_empty() {
             return;
         }
@@ -382,9 +389,9 @@ impl Graph {
         for occurrence in found.drain(..) {
             let Some((&(last, port), others)) = readers[id].split_last() else { continue };
             for &(reader, port) in others {
-                give(nodes, inboxes, agenda, (reader, port), occurrence.clone());
+                give(nodes, inboxes, agenda, touched, (reader, port), occurrence.clone());
             }
-            give(nodes, inboxes, agenda, (last, port), occurrence);
+            give(nodes, inboxes, agenda, touched, (last, port), occurrence);
         }
     }
 
@@ -482,6 +489,7 @@ fn give(
     nodes: &mut [Node],
     inboxes: &mut [Vec<(u8, Occurrence)>],
     agenda: &mut Agenda,
+    touched: &mut Vec<usize>,
     (reader, port): Reader,
     occurrence: Occurrence,
 ) {
@@ -489,8 +497,10 @@ fn give(
         return put(inboxes, agenda, reader, port, occurrence);
     };
     for item in occurrence.items {
-        if node.receive(port, item.event) {
-            agenda.push(Reverse(reader));
+        match node.receive(port, item.event) {
+            Received::First => agenda.push(Reverse(reader)),
+            Received::Touched => touched.push(reader),
+            Received::OneMore => {}
         }
     }
 }

@@ -194,9 +194,8 @@ impl Waiting {
     /// The events before the watermark, no more than so many of each source.
     pub fn due(&self, watermark: i64, most: u64) -> impl Iterator<Item = &Read> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let due = move |queue: &'_ Queue| {
-            queue.sorted.partition_point(|read| read.time < watermark).min(most)
-        };
+        let due =
+            move |queue: &'_ Queue| queue.sorted.partition_point(|read| read.time < watermark).min(most);
         self.queues.iter().flat_map(move |queue| queue.sorted.range(..due(queue)))
     }
 

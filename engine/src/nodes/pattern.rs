@@ -78,6 +78,15 @@ pub struct Aggregate {
     pub ready: usize,
 }
 
+/// What is to be done about an event that a pattern received.
+pub enum Received {
+    /// The pattern is to look at it.
+    First,
+    /// The pattern is to be told when the position is over.
+    Touched,
+    OneMore,
+}
+
 pub struct PatternNode {
     pub constituents: Vec<Constituent>,
     pub bounds: Vec<Bound>,
@@ -92,6 +101,8 @@ pub struct PatternNode {
     inbox: Vec<(u8, Arc<Event>)>,
     /// Candidates of the position at hand, kept when it is over.
     incoming: Vec<(usize, Arc<Event>)>,
+    /// Whether it will be told when the position is over.
+    touched: bool,
     consumed: Vec<Arc<Event>>,
     fingerprint: [u8; 8],
 }
@@ -210,16 +221,26 @@ impl PatternNode {
             pending: ahead.then(|| Cells::new([&fingerprint[..], &[PENDING]].concat(), 1, None)),
             inbox: Vec::new(),
             incoming: Vec::new(),
+            touched: false,
             consumed: Vec::new(),
             fingerprint,
         }
     }
 
-    /// Takes an event from one of its inputs; true where it is the first at this position.
+    /// Takes an event from one of its inputs. What can be selected is not looked at before the position is over.
     #[inline]
-    pub fn receive(&mut self, port: u8, event: Arc<Event>) -> bool {
-        self.inbox.push((port, event));
-        self.inbox.len() == 1
+    pub fn receive(&mut self, port: u8, event: Arc<Event>) -> Received {
+        let index = usize::from(port).wrapping_sub(1);
+        if index >= self.constituents.len() {
+            self.inbox.push((port, event));
+            return if self.inbox.len() == 1 { Received::First } else { Received::OneMore };
+        }
+        self.incoming.push((index, event));
+        if std::mem::replace(&mut self.touched, true) {
+            Received::OneMore
+        } else {
+            Received::Touched
+        }
     }
 
     /// Looks at what arrived; true where it wants to be told when the position is over.
@@ -238,20 +259,17 @@ impl PatternNode {
                 self.negations[port - first_negation].part.keep(event.clone());
             }
         }
-        for (port, event) in arrived.drain(..) {
-            let port = usize::from(port);
-            if port == 0 {
-                self.detect(&event, moment);
-            } else if port < first_negation {
-                self.incoming.push((port - 1, event));
-            }
+        for (_, event) in arrived.drain(..).filter(|(port, _)| *port == 0) {
+            self.detect(&event, moment);
         }
         self.inbox = arrived;
-        !self.incoming.is_empty() || !self.consumed.is_empty()
+        !self.consumed.is_empty() && !std::mem::replace(&mut self.touched, true)
     }
 
     /// The position is over: what came can be selected from now on, and what was consumed cannot.
     pub fn settle(&mut self, (seq, time): (u64, i64), journal: &mut Journal, spares: &mut Spares) {
+        self.touched = false;
+        journal.arrived += self.incoming.len() as u64;
         for (index, event) in self.incoming.drain(..) {
             if let Some(replaced) = self.constituents[index].part.keep(event) {
                 spares.give(replaced);
@@ -556,6 +574,9 @@ impl PatternNode {
         let arrived = std::mem::take(&mut self.inbox);
         self.missing(&arrived, asked);
         self.inbox = arrived;
+        let incoming: Vec<_> =
+            self.incoming.iter().map(|(index, event)| (*index as u8 + 1, event.clone())).collect();
+        self.missing(&incoming, asked);
     }
 
     pub fn overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
@@ -579,6 +600,7 @@ impl PatternNode {
     /// Forgets what is not as it was when last confirmed, and says what is to be loaded instead.
     pub fn undo(&mut self, asked: &mut Vec<Vec<u8>>) {
         self.inbox.clear();
+        self.touched = false;
         self.incoming.clear();
         self.consumed.clear();
         self.parts().for_each(|part| part.store.undo(asked));
