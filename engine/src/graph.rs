@@ -417,7 +417,7 @@ impl Graph {
                 Node::Pattern(node) => node.changes(codec, out),
                 Node::Matching(node) => node.changes(codec, out),
                 Node::Join(node) => node.changes(codec, out),
-                Node::Define(node) => node.changes(codec, out),
+                Node::Define(node) => node.changes(out),
                 Node::Rule(node) => node.changes(codec, out),
             }
         }
@@ -438,7 +438,7 @@ impl Graph {
                 Node::Operator(node) => node.load(entry, codec)?,
                 Node::Pattern(node) => node.load(entry, codec)?,
                 Node::Matching(node) => node.load(entry, codec)?,
-                Node::Define(node) => node.load(entry, codec)?,
+                Node::Define(node) => node.load(entry)?,
             };
             if taken {
                 return Ok(true);

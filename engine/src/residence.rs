@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::graph::{Graph, Node};
-use crate::nodes::define::Limit;
+use crate::nodes::limit::Limit;
 
 /// Whether something is as it was when last confirmed, where what changed is not noted piece by piece.
 #[derive(Debug, Default)]

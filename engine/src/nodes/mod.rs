@@ -7,6 +7,7 @@ pub mod define;
 pub mod fact;
 pub mod join;
 mod join_why;
+pub mod limit;
 pub mod matching;
 pub mod operator;
 pub mod pattern;

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use super::define::{arrange, Binding, DefineNode, Limit};
+use super::define::{arrange, Binding, DefineNode};
 use super::fact::{Instant, WorkingMemory};
+use super::limit::Limit;
 use crate::avro::Malformed;
 use crate::event::{Event, Origin};
 use crate::expr::Expr;
