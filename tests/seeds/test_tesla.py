@@ -79,7 +79,8 @@ FIRE_IV = {
     define Fire (value: double)
     from match every (Temp(area = $a) as t {10, while value > previous.value}
                       until Smoke(area = $a) as s within 3 min from t)
-    where value = avg(t.value);
+    where value = avg(t.value)
+    unbounded;
     """,
 }
 

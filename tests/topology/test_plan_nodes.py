@@ -27,7 +27,7 @@ def test_types() -> None:
         event Told (what: string);
         fact Known (id: string) key id;
         define All (ids: string[], n: long) from match every (Heat(id = $i) as h {2} within 1 h)
-        where ids = list(h.id), n = count(h);
+        where ids = list(h.id), n = count(h) unbounded;
         """,
         app="test",
     )
@@ -367,7 +367,7 @@ def test_summaries() -> None:
         define I from ((Smoke ; Temp) ; any(2, Rain*)) within 1 h;
         define J from (not(Rain)[Smoke + 1 s, Temp] ; Rain) within 1 h;
         define K from (periodic*(Smoke, 10 s collect Temp.value, Rain) ; Smoke) within 1 h;
-        define L from match every (Smoke(area = $a) then Temp(area = $a) within 5 min);
+        define L from match every (Smoke(area = $a) then Temp(area = $a) within 5 min from Smoke);
         rule M when event Alarm as a event Confirm as c, c coincides a then call "a:b";
         """)
     assert [(rule.name, rule.horizon_ms, rule.state) for rule in plan.summary()] == [

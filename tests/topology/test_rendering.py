@@ -149,7 +149,7 @@ def test_facts_and_rules_are_told_too() -> None:
 
 
 def test_what_a_repeated_step_is_tied_by_is_told() -> None:
-    told = explain(plan_of("define D from match every (Temp($a) as t {3} within 1 h);"))
+    told = explain(plan_of("define D from match every (Temp($a) as t {3} within 1 h) unbounded;"))
     assert "runs local: its events are tied by $a, the key of their topics" in told
 
 

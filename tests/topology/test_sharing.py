@@ -133,7 +133,7 @@ def test_an_equality_of_two_roles_is_a_condition_of_their_node() -> None:
 
 
 def test_matches_and_joins_are_shared_too() -> None:
-    match = "from match every (Smoke(area = $a) as {0} then Temp(area = $a) as {1} within 5 min)"
+    match = "from match every (Smoke(area = $a) as {0} then Temp(area = $a) as {1} within 5 min from {0})"
     when = "when event Alarm as {0} event Confirm(alarm = {0}.id) as {1}, {1} after [0 s, 1 h] {0}"
     plan = compiled(f"""
         define A {match.format("s", "t")};

@@ -15,6 +15,7 @@ from tocsin.topology.passes.graph import build_graph
 from tocsin.topology.passes.horizons import bound_horizons
 from tocsin.topology.passes.inherit import inherit_attributes
 from tocsin.topology.passes.keys import analyse_keys
+from tocsin.topology.passes.lingering import refuse_lingering
 from tocsin.topology.passes.loops import refuse_loops
 from tocsin.topology.passes.matches import type_matches
 from tocsin.topology.passes.named import expand_named
@@ -59,6 +60,7 @@ PASSES: tuple[Pass, ...] = (
     *TYPING,
     push_down,
     bound_horizons,
+    refuse_lingering,
     refuse_cycles,
     refuse_loops,
     raise_mistakes,

@@ -46,8 +46,8 @@ def lifetime(node: MatchNode) -> Lifetime:  # noqa: PLR0911 (one case a kind)
             return Lifetime(node.delay_ms, {node.tick: 0})
         case Then(left, right):
             first, second = lifetime(left), lifetime(right)
-            held = {slot: _plus(bound, second.life) for slot, bound in first.kept.items()}
-            return Lifetime(_plus(first.life, second.life), _merged(held, second.kept))
+            held = {slot: plus(bound, second.life) for slot, bound in first.kept.items()}
+            return Lifetime(plus(first.life, second.life), _merged(held, second.kept))
         case OneOf(parts) | Alternatives(parts):
             lives = [lifetime(part) for part in parts]
             return Lifetime(_longest(*(each.life for each in lives)), _merged(*(each.kept for each in lives)))
@@ -113,8 +113,8 @@ def _repeat(node: Repeat) -> Lifetime:
         until = lifetime(node.until)
         return Lifetime(until.life, _merged(dict.fromkeys(inner.kept, until.life), until.kept))
     waiting = 0 if node.high == 1 else _times(inner.life, None if node.high is None else node.high - 1)
-    kept = {slot: _plus(bound, waiting) for slot, bound in inner.kept.items()}
-    return Lifetime(_plus(inner.life, waiting), kept)
+    kept = {slot: plus(bound, waiting) for slot, bound in inner.kept.items()}
+    return Lifetime(plus(inner.life, waiting), kept)
 
 
 def _limited(node: InTime | Absent) -> Lifetime:
@@ -144,7 +144,8 @@ def _opening(node: MatchNode) -> frozenset[int]:
             return _opening(node.operand)
 
 
-def _plus(left: Bound, right: Bound) -> Bound:
+def plus(left: Bound, right: Bound) -> Bound:
+    """Return how long one goes on behind the other."""
     return None if left is None or right is None else left + right
 
 
