@@ -58,6 +58,7 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
         nodes=tuple(compilation.nodes),
         subtopologies=tuple(compilation.subtopologies),
         enums=tuple(compilation.enums.values()),
+        warnings=report.warnings(),
     )
 
 

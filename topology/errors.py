@@ -56,6 +56,11 @@ class Source:
         end = self.text.find("\n", start)
         return self.text[start : end if end >= 0 else None].rstrip("\r")
 
+    def place(self, span: Span) -> str:
+        """Return where something begins, as it is shown: file, line and column."""
+        line, column = self.position(span.start)
+        return f"{self.filename}:{line}:{column}"
+
     def __getitem__(self, span: Span) -> str:
         return self.text[span.start : span.end]
 
@@ -95,7 +100,7 @@ class RuleErrors(TocsinError):
         width = max(1, min(diagnostic.span.end - diagnostic.span.start, len(text) - caret_at))
         gutter = " " * (len(str(line)) + 2)
         shown = [
-            f"{self.source.filename}:{line}:{column}: error: {diagnostic.message}",
+            f"{self.source.place(diagnostic.span)}: error: {diagnostic.message}",
             f"  {line} | {text}".rstrip(),
             f"{gutter} | {' ' * caret_at}{'^' * width}",
         ]
@@ -110,10 +115,20 @@ class Report:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
+        self._warnings: list[Diagnostic] = []
 
     def error(self, message: str, span: Span, hint: str | None = None) -> None:
         """Note a mistake and go on."""
         self.diagnostics.append(Diagnostic(message, span, hint))
+
+    def warn(self, message: str, span: Span, hint: str) -> None:
+        """Note what is right, but may surprise."""
+        self._warnings.append(Diagnostic(message, span, hint))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what may surprise, each with its place, in the order of the text."""
+        found = sorted(dict.fromkeys(self._warnings), key=lambda d: d.span)
+        return tuple(f"{self.source.place(d.span)}: {d.message}; {d.hint}." for d in found)
 
     def check(self) -> None:
         """Raise everything noted so far, if anything was."""

@@ -1,7 +1,7 @@
 """The plan: plain data that the engine runs and the workers read; ARCHITECTURE.md describes its JSON form."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -108,7 +108,7 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compiled rule file."""
+    """A compiled rule file. Its `warnings` say what in it may surprise; they are not in its JSON form."""
 
     app: str
     types: tuple[EventType, ...]
@@ -116,6 +116,7 @@ class Plan:
     subtopologies: tuple[Subtopology, ...]
     enums: tuple[Enumeration, ...] = ()
     format: int = FORMAT
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def input_types(self) -> tuple[EventType, ...]:

@@ -31,6 +31,17 @@ def test_the_application_can_be_named(tocsin: Tocsin, fire_file: Path) -> None:
     assert said["events"][-1]["topic"] == "tocsin.site-7.Fire"
 
 
+def test_what_may_surprise_is_a_warning(tocsin: Tocsin, fire_file: Path) -> None:
+    with fire_file.open("a") as rules:
+        rules.write("\ndefine Calm from match every Smoke as s then (not Temp within 5 min);\n")
+    result = tocsin("check", fire_file)
+    assert result.exit_code == 0
+    assert "`not Temp` comes true at once" in result.stderr
+    (warning,) = json.loads(tocsin("check", fire_file, "--json").stdout)["warnings"]
+    assert warning.startswith(f"{fire_file}:")
+    assert "write `not Temp for 5 min`" in warning
+
+
 def test_a_mistake_is_shown_where_it_is(tocsin: Tocsin, fire_file: Path) -> None:
     fire_file.write_text(fire_file.read_text().replace("from   Smoke", "from   Smok"))
     result = tocsin("check", fire_file)

@@ -28,7 +28,7 @@ def check(
 ) -> None:
     """Compile a rule file and say what it does, or all that is wrong with it.
 
-    Exit codes: 0 the rules are right, 1 they are not. What --live finds are warnings.
+    Exit codes: 0 the rules are right, 1 they are not. What may surprise, and what --live finds, are warnings.
     """
     from tocsin.settings import Settings
 
@@ -40,7 +40,7 @@ def check(
             raise
         emit({"ok": False, **errors.to_dict()})
         raise typer.Exit(1) from None
-    warnings = _warnings(plan, settings) if live else []
+    warnings = [*plan.warnings, *(_concerns(plan, settings) if live else ())]
     if as_json:
         emit({"ok": True, "file": str(file), **_described(plan), "warnings": warnings})
     else:
@@ -73,7 +73,7 @@ def format_file(
     note(f"{file} formatted.")
 
 
-def _warnings(plan: Plan, settings: "Settings") -> list[str]:
+def _concerns(plan: Plan, settings: "Settings") -> list[str]:
     from tocsin.workers import WorkerSettings
     from tocsin.workers.preflight import concerns
 

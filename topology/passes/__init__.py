@@ -8,6 +8,7 @@ from tocsin.topology.passes.clauses import apply_clauses
 from tocsin.topology.passes.coupling import couple_rules
 from tocsin.topology.passes.cycles import refuse_cycles
 from tocsin.topology.passes.declare import declare_names
+from tocsin.topology.passes.denials import warn_of_denials
 from tocsin.topology.passes.detections import apply_detections
 from tocsin.topology.passes.expressions import type_expressions
 from tocsin.topology.passes.filters import type_filters
@@ -64,6 +65,7 @@ PASSES: tuple[Pass, ...] = (
     refuse_cycles,
     refuse_loops,
     raise_mistakes,
+    warn_of_denials,
     analyse_keys,
     build_graph,
     place_rules,
