@@ -26,7 +26,7 @@ class StateMismatch(WorkerError):
 
 
 class StateUnreadable(WorkerError):
-    """The state is of another version or damaged: run that version, or give the state up."""
+    """The state is of another version, of rules with other facts, or damaged: run those, or give it up."""
 
 
 class Fenced(WorkerError):

@@ -92,7 +92,8 @@ class Task:
                 raise LocalStateDamaged(str(error)) from error
             raise StateUnreadable(
                 f"The state of partition {self.partition} cannot be read: {error}. It was written by another "
-                "version, or is damaged; go back to that version, or begin anew with `tocsin reset`."
+                "version, or by rules in which an attribute of a fact had another type, or is damaged; go "
+                "back to those, or begin anew with `tocsin reset`."
             ) from error
         self._enter(TaskState.LOADED)
 

@@ -9,7 +9,8 @@ from tocsin._engine import Batch, Engine
 from tocsin.schemas import event_schema, single_object_prefix
 from tocsin.topology import compile_rules
 from tocsin.workers import Worker, WorkerSettings
-from tocsin.workers.store import MemoryStore
+from tocsin.workers.errors import StateUnreadable
+from tocsin.workers.store import Checkpoint, MemoryStore
 from tocsin.workers.task import Task, TaskState
 
 RULES = """
@@ -70,6 +71,36 @@ def test_a_topic_that_the_rules_no_longer_read_is_forgotten(task: Task) -> None:
         before.start(topic, 5)
     task.engine.load([(key, value) for key, value in before.take().state if value is not None])
     assert task.engine.resume == {"temps": 5}
+
+
+class Restored:
+    """A changelog that was read to its end."""
+
+    done = is_whole = True
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_fact_whose_attribute_has_another_type_is_told() -> None:
+    def engine(type_name: str) -> Engine:
+        rules = f"""
+            fact Limit (area: string, value: {type_name}) key area on "limits";
+            event Temp (area: string) on "temps" key area;
+            rule Seen when fact Limit(area = $a) as f event Temp(area = $a) as t then call "seen:it";
+            """
+        return Engine(compile_rules(rules, app="task").undivided().to_json(), "undivided", 0, {})
+
+    before, store = engine("long"), MemoryStore()
+    before.feed(Batch.build("limits", 0, [(0, 1_500, b"hall", b'{"area": "hall", "value": 7}', None)]), 2_000)
+    for topic in before.topics:
+        before.advance(topic, 3_000)
+    before.run()
+    store.apply(before.take().state, Checkpoint("changelog", 1))
+    task = Task(0, engine("double"), store, now_ms=3_000)
+    task.begin_restore({}, Restored())  # type: ignore[arg-type]
+    with pytest.raises(StateUnreadable, match="rules in which an attribute of a fact had another type"):
+        task.restore_step()
 
 
 class Consumer:
