@@ -298,6 +298,7 @@ def test_matches(match: str, expected: list[int | None]) -> None:
         "every (Smoke as s and Temp as t)",
         "every (Temp as t {3})",
         "every Temp as t {1,} until Rain as r",
+        "every (Temp as t {1,} until Rain as r within 1 h from t)",
         "every (Smoke as s within 1 h) then Temp as t",
         "every ((Rain as r or Temp as q) then Smoke as s then Temp as t within 1 h from s)",
     ],

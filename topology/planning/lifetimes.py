@@ -138,7 +138,8 @@ def _opening(node: MatchNode) -> frozenset[int]:
             return _opening(left)
         case OneOf() | Alternatives() | All() | Wait() | Absent() | Denied():
             return frozenset()
-        case Repeat(low=0):
+        case Repeat(low=low, until=until) if low == 0 or until is not None:
+            # What is collected until something else comes is not given up in time, only not passed on then.
             return frozenset()
         case _:
             return _opening(node.operand)
