@@ -104,7 +104,8 @@ def guess(number: int, rng: Random) -> str:
 define Guess{number} (user: string)
 from   match every (Login(user = $u, ok = false) as f {{{rng.randrange(2, 6)}}}
          then Login(user = $u, ok = true) as s within {rng.choice(WINDOWS)})
-where  user = $u;"""
+where  user = $u
+unbounded;"""
 
 
 def rise(number: int, rng: Random) -> str:
@@ -114,7 +115,8 @@ def rise(number: int, rng: Random) -> str:
 define Rise{number} (area: string)
 from   match every ((Temp(area = $a, value > {rng.randrange(20, 40)}) as r {{3 while value > previous.value}}
          then (Smoke(area = $a) or not Door(area = $a, open = false) for {window})) within 1 h)
-where  area = $a;"""
+where  area = $a
+unbounded;"""
 
 
 def confirmation(number: int, rng: Random) -> str:

@@ -23,8 +23,8 @@ EXPRESSIONS = {
 }
 SELECTIONS = ("each", "last", "first")
 OTHERS = """
-define Rise from match every (Temp(sensor = $x, value > 80) as r{2 while value > previous.value}
-  then Smoke(sensor = $x) as s within 10 s);
+define Rise from match every (Temp(sensor = $x, value > 80) as q then Temp(sensor = $x, value > q.value) as r
+  then Smoke(sensor = $x) as s within 10 s from q);
 define Mean (value: double?, count: long)
 from Rain(sensor = $x) as r
  and $m = avg(Temp(sensor = $x).value) within 10 s from r

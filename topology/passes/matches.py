@@ -60,7 +60,7 @@ def _refuse_first_time_only(expr: MatchExpr, compilation: Compilation) -> None:
         compilation.report.error(
             f"nothing could be detected later than {length} after the start of the rules",
             expr.duration.span,
-            f"put the limit inside the parentheses: `every (… within {length})`",
+            f"put the limit inside, from the first event: `every (A as a then … within {length} from a)`",
         )
 
 
