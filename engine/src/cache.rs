@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use triomphe::Arc;
 
 use crate::event::Event;
 use crate::graph::{Graph, Node, Outbox};
@@ -151,6 +152,7 @@ impl Graph {
         let mut asked = Vec::new();
         let Graph { nodes, leaf_readers, .. } = self;
         for Read { event, leaves, .. } in due {
+            let event = Arc::new((**event).clone());
             for &(reader, port) in leaves.iter().flat_map(|leaf| &leaf_readers[*leaf as usize]) {
                 match &mut nodes[reader] {
                     Node::Pattern(node) => node.missing(&[(port, event.clone())], &mut asked),

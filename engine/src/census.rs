@@ -4,7 +4,8 @@
 //! Counts begin with the task: they do not survive a restart, and what an aborted transaction undoes stays counted.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use crate::event::Event;
 use crate::graph::{Graph, Node};

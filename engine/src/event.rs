@@ -1,9 +1,9 @@
 //! An event in memory: its place in the total order, and the attributes some rule needs as one compact row.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::{Arc, UniqueArc};
 
 use crate::state;
 use crate::value::Value;
@@ -175,20 +175,27 @@ const MOST_SPARE: usize = 16_384;
 
 /// Events that nobody holds any more. Most events are over as soon as they are handled, or take the place of another
 /// one: making the next of them is cheaper than asking for memory.
-#[derive(Debug, Default)]
-pub struct Spares(Vec<Arc<Event>>);
+#[derive(Default)]
+pub struct Spares(Vec<UniqueArc<Event>>);
 
 impl Spares {
     /// An event that nobody else holds, to be made into another one.
     #[inline]
-    pub fn take(&mut self) -> Arc<Event> {
-        self.0.pop().unwrap_or_else(|| Arc::new(Event::blank()))
+    pub fn take(&mut self) -> UniqueArc<Event> {
+        self.0.pop().unwrap_or_else(|| UniqueArc::new(Event::blank()))
     }
 
     /// Takes an event that is over, unless somebody still holds it.
     #[inline]
     pub fn give(&mut self, event: Arc<Event>) {
-        if Arc::strong_count(&event) == 1 && self.0.len() < MOST_SPARE && !event.row.spilled() {
+        if let Ok(event) = Arc::try_unique(event) {
+            self.put(event);
+        }
+    }
+
+    #[inline]
+    pub fn put(&mut self, event: UniqueArc<Event>) {
+        if self.0.len() < MOST_SPARE && !event.row.spilled() {
             self.0.push(event);
         }
     }

@@ -6,7 +6,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::Arc;
+
+use triomphe::{Arc, UniqueArc};
 
 use crate::avro::Malformed;
 use crate::cache::Fetch;
@@ -163,14 +164,14 @@ impl Graph {
     }
 
     /// Handles one event at its place in the total order; `leaves` are those it passes.
-    pub fn handle(&mut self, mut event: Arc<Event>, leaves: &[u32], out: &mut Outbox) {
+    pub fn handle(&mut self, mut event: UniqueArc<Event>, leaves: &[u32], out: &mut Outbox) {
         if event.is_of_fact() {
             return self.receive((*event).clone(), out);
         }
         self.settle_given(out);
         self.begin(event.time);
-        let read = Arc::make_mut(&mut event);
-        (read.seq, read.start_seq) = (self.seq, self.seq);
+        (event.seq, event.start_seq) = (self.seq, self.seq);
+        let event = event.shareable();
         self.seen[event.type_id as usize].note(&event);
         leaves.iter().for_each(|leaf| self.enter(*leaf as usize, &event));
         self.flow(event.time, out);

@@ -5,9 +5,8 @@
 //! it. To note something costs an `Arc` or two, and where there is too much to note, most is let go: a ring takes in at
 //! once what it has room for, then one of what comes within some positions.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use crate::event::Event;
 use crate::key::Key;

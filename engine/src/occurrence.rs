@@ -1,8 +1,7 @@
 //! Occurrences as they flow through the event graph: events in the numbered slots of the node they are of.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use crate::binding::Binding;
 use crate::event::Event;

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::UniqueArc;
 
 use crate::event::Event;
 
@@ -114,17 +114,16 @@ impl Source {
 pub type Leaves = SmallVec<[u32; 2]>;
 
 /// An event that was read, and the leaves it will go to.
-#[derive(Debug)]
 pub struct Read {
     /// Nobody else holds it before it is released.
-    pub event: Arc<Event>,
+    pub event: UniqueArc<Event>,
     /// When it occurred, to be seen without going there.
     pub time: i64,
     pub leaves: Leaves,
 }
 
 impl Read {
-    pub fn new(event: Arc<Event>, leaves: Leaves) -> Read {
+    pub fn new(event: UniqueArc<Event>, leaves: Leaves) -> Read {
         Read { time: event.time, event, leaves }
     }
 
@@ -140,12 +139,11 @@ impl Read {
 }
 
 /// Events that were read and not yet released, by source.
-#[derive(Debug)]
 pub struct Waiting {
     queues: Vec<Queue>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
     sorted: VecDeque<Read>,
     /// What came out of order since the last time, still to be sorted in.

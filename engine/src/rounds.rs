@@ -6,7 +6,8 @@
 //! time change at one position, which stands before the events of that time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use crate::avro::Malformed;
 use crate::event::Event;

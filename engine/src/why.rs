@@ -3,7 +3,8 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use crate::census::Place;
 use crate::event::{Event, Layout, Origin, NO_TYPE};

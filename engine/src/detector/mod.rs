@@ -3,7 +3,6 @@
 mod decode;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
@@ -200,7 +199,7 @@ impl Detector {
                 Pass::Done => continue,
             };
             self.counts.read += u64::from(first);
-            match self.decode(batch, record, source, now_ms, &mut row, Arc::make_mut(&mut event)) {
+            match self.decode(batch, record, source, now_ms, &mut row, &mut event) {
                 Ok(true) if event.time < self.released => {
                     // Read before and not waiting any more: it was released, or judged late then.
                     if first {
@@ -236,7 +235,7 @@ impl Detector {
             }
         }
         self.row = row;
-        self.graph.spares.give(event);
+        self.graph.spares.put(event);
         Ok(accepted)
     }
 

@@ -1,13 +1,12 @@
 //! Changes of facts as events: `event change Equipment(state = "ONLINE") to (state = "ACTIVE")`.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
+use super::fact::Transition;
 use crate::event::{Event, Row, RowWriter};
 use crate::expr::Expr;
 use crate::graph::Moment;
 use crate::occurrence::{Item, Occurrence};
-
-use super::fact::Transition;
 
 pub struct ChangeNode {
     pub type_id: u16,

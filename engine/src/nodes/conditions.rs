@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::pool::{Candidate, Id, Pool};
 use super::route::{Probe, Route, Step};

@@ -1,8 +1,7 @@
 //! A rule's head: turns an occurrence into an encoded complex event, and into an event for the rules that build on it.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::limit::Limit;
 use crate::avro::encode::{self, Stamp};

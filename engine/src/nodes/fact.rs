@@ -8,10 +8,10 @@
 //! (4) of the state. Value: version, event, and position and time of its end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use triomphe::Arc;
 
 use super::pool::{state_id, Id};
 use crate::avro::cursor::Cursor;

@@ -5,9 +5,9 @@
 //! facts come to hold together.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::conditions::{Condition, Conditions};
 use super::fact::Until;

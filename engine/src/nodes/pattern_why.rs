@@ -1,8 +1,7 @@
 //! Why a pattern was not found: how far a terminator came, and what was lacking there.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::pattern::{Choice, Constituent, PatternNode};
 use crate::event::{Event, Slot};

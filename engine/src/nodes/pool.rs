@@ -4,11 +4,11 @@
 //! big-endian). Value: version, number of events and each of them, position and time of its end (both 0 for none).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::fact::Until;
 use crate::avro::cursor::Cursor;

@@ -4,7 +4,7 @@
 //! at the position was seen, and is done in order: see `rounds.rs`. Actions on the world outside, and rules coupled
 //! otherwise than immediately, are not run here: they are counted.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 use super::define::{arrange, Binding, DefineNode};
 use super::fact::{Instant, WorkingMemory};

@@ -1,11 +1,11 @@
 //! Events a node keeps for later occurrences: by the values of the equality parameters, in order, until the horizon.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use crate::avro::Malformed;
 use crate::cache::{self, Shelf};

@@ -23,7 +23,8 @@
 mod progress;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use crate::avro::cursor::Cursor;
 use crate::avro::encode;

@@ -13,9 +13,8 @@
 //! Entries come back in any order, so they are put together when the task goes on. What does not fit together, because
 //! some are missing, is left out.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
+use triomphe::Arc;
 
 use super::program::{Number, Op, Program};
 use super::run::{Kind, Place, Run, Start};

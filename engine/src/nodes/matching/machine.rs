@@ -4,7 +4,7 @@
 //! only. How several matches of one position follow each other is part of the meaning, as it decides which of them
 //! are too many. Recursion goes as deep as the program: what is repeated stands in lists.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 use super::program::{Number, Op, Program};
 use super::run::{Arrived, End, Kind, Now, Out, Run, Start};

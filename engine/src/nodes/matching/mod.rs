@@ -10,10 +10,10 @@ mod valuations;
 mod why;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use crate::avro::Malformed;
 use crate::binding;

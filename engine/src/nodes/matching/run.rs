@@ -1,9 +1,8 @@
 //! Running parts of a program: what was started and may still come true, as a tree.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::program::Number;
 use super::taken::{self, Taken};

@@ -4,9 +4,10 @@
 //! the first of them, and behind it what the second has beyond the base.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
+use triomphe::Arc;
 
 use crate::event::Event;
 use crate::expr::Env;
@@ -68,7 +69,7 @@ impl Drop for Link {
         let mut open = Vec::new();
         self.give_up(&mut open);
         while let Some(link) = open.pop() {
-            if let Some(mut link) = Arc::into_inner(link) {
+            if let Some(mut link) = Arc::into_unique(link) {
                 link.give_up(&mut open);
             }
         }

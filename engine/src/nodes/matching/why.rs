@@ -1,9 +1,8 @@
 //! Why a match was not found: what failed, and how far it had come.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::machine::Machine;
 use super::run::{End, Kind, Out, Run};

@@ -20,11 +20,12 @@ mod valuations;
 mod why;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use self::activation::Activation;
 use self::procedure::deliver;
 use self::shape::{Kind, Shape, LEFT, MIDDLE};
+use triomphe::Arc;
+
 use crate::avro::Malformed;
 use crate::binding::Binding;
 use crate::build::Builder;

@@ -1,8 +1,7 @@
 //! The equality parameters of an operator: for which of their values what its operands signal holds.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::shape::Shape;
 use crate::binding::{self, Binding, Values};

@@ -1,6 +1,6 @@
 //! Why an operator found nothing: what its context dropped, what expired, and what a terminator did not find.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 use super::activation::{Activation, Stored};
 use super::shape::{Kind, LEFT, MIDDLE, RIGHT};

@@ -4,9 +4,9 @@
 mod keeping;
 
 use std::cell::Cell as Once;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use super::ahead::{Ahead, Place};
 use super::pattern_why::gone;
