@@ -52,9 +52,9 @@ class Committer:
                 self._producer.begin_transaction()  # 1
                 taken = self._take(waiting)  # 2
                 offsets = [
-                    TopicPartition(topic, task.partition, offset)
-                    for task, commit in taken
-                    for topic, offset in commit.offsets
+                    TopicPartition(topic, partition, offset)
+                    for _, commit in taken
+                    for topic, partition, offset in commit.offsets
                 ]
                 metadata = consumer.consumer_group_metadata()
                 self._producer.send_offsets_to_transaction(offsets, metadata, COMMIT_TIMEOUT_S)  # 3

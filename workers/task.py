@@ -111,7 +111,8 @@ class Task:
 
         The state says where: it was committed in one transaction with the group's offsets, which must agree.
         """
-        resume, committed = self.engine.resume or {}, self._offsets
+        resume = {topic: offset for (topic, _), offset in (self.engine.resume or {}).items()}
+        committed = self._offsets
         held = {topic: offset for topic, offset in committed.items() if offset >= 0}
         if any(held.get(topic, offset) != offset for topic, offset in resume.items()):
             raise StateMismatch(

@@ -171,7 +171,7 @@ class Worker:
         The slowest itself always reads: only what it brings releases the others.
         """
         limit, waiting = self._settings.max_waiting, task.engine.waiting
-        watermarks = task.engine.source_watermarks_ms
+        watermarks = {topic: ms for (topic, _), ms in task.engine.source_watermarks_ms.items()}
         slowest = min(watermarks.values())
         for topic, source in task.sources.items():
             at = TopicPartition(topic, task.partition)

@@ -1,5 +1,6 @@
 //! TESLA's labels: what an event is called, and the identity of what is detected from it.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 
 use crate::avro::encode::{self, Stamp};
@@ -15,18 +16,22 @@ const HEAD: usize = 10;
 const LABEL: usize = 21;
 const SHORT: usize = 8;
 
+/// Topic → the partitions of it that are read, where they are others than the task's own.
+pub type Reads = HashMap<String, Vec<i32>>;
+
 /// The topics of a task, sorted by name; the index of one is its events' `source`. Holds what every complex event
 /// says of them ready to be written.
 pub struct Topics {
     names: Vec<String>,
-    places: Vec<Place>,
-    /// The partition of each topic that the task reads.
+    /// Enough of the hash of each name to tell it from any other.
+    digests: Vec<[u8; 8]>,
+    /// Topic → the partitions that are read, in order: of most tasks their own alone.
+    places: Vec<Vec<Place>>,
     partition: i32,
 }
 
 struct Place {
-    /// Enough of the hash of the topic's name to tell it from any other.
-    digest: [u8; 8],
+    partition: i32,
     /// Topic and partition as Avro.
     coordinates: Stamp,
     /// `topic/partition/`, what a label begins with.
@@ -34,31 +39,71 @@ struct Place {
 }
 
 impl Topics {
-    pub fn new(names: Vec<String>, partition: i32) -> Topics {
-        let place = |name: &String| {
+    pub fn new(names: Vec<String>, partition: i32, reads: &Reads) -> Topics {
+        let place = |name: &String, partition: i32| {
             let mut coordinates = Vec::new();
             encode::blob(&mut coordinates, name.as_bytes());
             encode::long(&mut coordinates, i64::from(partition));
-            let digest =
-                blake3::hash(name.as_bytes()).as_bytes()[..8].try_into().expect("a hash has 32 bytes");
             Place {
-                digest,
+                partition,
                 coordinates: Stamp::new(coordinates),
                 stem: Stamp::new(format!("{name}/{partition}/").into_bytes()),
             }
         };
-        Topics { places: names.iter().map(place).collect(), names, partition }
+        let places = |name: &String| {
+            let mut partitions = reads.get(name).cloned().unwrap_or_else(|| vec![partition]);
+            partitions.sort_unstable();
+            partitions.dedup();
+            partitions.into_iter().map(|partition| place(name, partition)).collect()
+        };
+        let digest = |name: &String| {
+            blake3::hash(name.as_bytes()).as_bytes()[..8].try_into().expect("a hash has 32 bytes")
+        };
+        Topics {
+            digests: names.iter().map(digest).collect(),
+            places: names.iter().map(places).collect(),
+            names,
+            partition,
+        }
     }
 
+    /// The task's own partition.
     pub fn partition(&self) -> i32 {
         self.partition
+    }
+
+    /// The number of a topic.
+    pub fn number(&self, name: &str) -> Result<usize, String> {
+        let known = self.names.iter().position(|known| known == name);
+        known.ok_or_else(|| format!("topic {name} is none of the task's sources"))
+    }
+
+    /// The partitions of a topic that are read.
+    pub fn partitions(&self, number: usize) -> impl Iterator<Item = i32> + '_ {
+        self.places[number].iter().map(|place| place.partition)
+    }
+
+    pub fn reads(&self, source: u16, partition: i32) -> bool {
+        self.place(source, partition).is_some()
+    }
+
+    #[inline]
+    fn place(&self, source: u16, partition: i32) -> Option<&Place> {
+        let places = self.places.get(usize::from(source))?;
+        match &places[..] {
+            [only] => Some(only).filter(|only| only.partition == partition),
+            several => {
+                let at = several.binary_search_by_key(&partition, |place| place.partition).ok()?;
+                Some(&several[at])
+            }
+        }
     }
 
     /// The label of an event without an id of its own: its coordinates.
     #[inline]
     fn label(&self, event: &Event) -> [u8; LABEL] {
         let mut label = [0; LABEL];
-        label[1..9].copy_from_slice(&self.places[event.source as usize].digest);
+        label[1..9].copy_from_slice(&self.digests[event.source as usize]);
         label[9..13].copy_from_slice(&event.partition.to_le_bytes());
         label[13..].copy_from_slice(&event.offset.to_le_bytes());
         label
@@ -91,8 +136,8 @@ impl Topics {
                 _ => encode::blob(out, label),
             };
         }
-        debug_assert_eq!(event.partition, self.partition);
-        let place = &self.places[event.source as usize];
+        let place =
+            self.place(event.source, event.partition).expect("an event comes from where the task reads");
         place.coordinates.write(out);
         encode::long(out, event.offset);
         if event.own_id.len > 0 {

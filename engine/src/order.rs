@@ -46,6 +46,7 @@ impl Refused {
 #[derive(Debug, Clone)]
 pub struct Source {
     pub topic: String,
+    pub partition: i32,
     /// Largest lateness of the event types the topic carries.
     pub lateness_ms: i64,
     /// Where reading began, as far as the state does not say.
@@ -155,8 +156,8 @@ impl Waiting {
         Waiting { queues: (0..sources).map(|_| Queue::default()).collect() }
     }
 
-    pub fn push(&mut self, read: Read) {
-        let queue = &mut self.queues[read.event.source as usize];
+    pub fn push(&mut self, source: usize, read: Read) {
+        let queue = &mut self.queues[source];
         let in_order = queue.sorted.back().is_none_or(|last| last.order(&read).is_le());
         if in_order && queue.incoming.is_empty() {
             queue.sorted.push_back(read);
@@ -198,8 +199,8 @@ impl Waiting {
     }
 
     /// The smallest offset of a source that still waits.
-    pub fn oldest_offset(&self, source: u16) -> Option<i64> {
-        let queue = &self.queues[source as usize];
+    pub fn oldest_offset(&self, source: usize) -> Option<i64> {
+        let queue = &self.queues[source];
         queue.sorted.iter().chain(&queue.incoming).map(|read| read.event.offset).min()
     }
 }
@@ -227,6 +228,7 @@ mod tests {
     fn source() -> Source {
         Source {
             topic: "t".into(),
+            partition: 0,
             lateness_ms: 5,
             first: 0,
             read_to: 0,

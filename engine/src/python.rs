@@ -128,8 +128,8 @@ pub struct Commit {
     state: Py<PyList>,
     /// Letters for what took no part, as (whether it was late, key, value without a frame).
     letters: Py<PyList>,
-    /// Where to read on after this commit, as (topic, offset).
-    offsets: Vec<(String, i64)>,
+    /// Where to read on after this commit, as (topic, partition, offset).
+    offsets: Vec<(String, i32, i64)>,
 }
 
 impl Commit {
@@ -160,7 +160,7 @@ impl Commit {
                 .progress
                 .sources
                 .iter()
-                .map(|source| (source.topic.clone(), source.resume))
+                .map(|source| (source.topic.clone(), source.partition, source.resume))
                 .collect(),
         })
     }
@@ -172,15 +172,17 @@ pub struct Engine(Detector);
 
 #[pymethods]
 impl Engine {
-    /// `destinations`: complex event type → (topic, frame before the Avro bytes, partitions).
+    /// `destinations`: complex event type → (topic, frame before the Avro bytes, partitions). `reads`: topic → the
+    /// partitions of it that are read, where they are others than the task's own.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
-    #[pyo3(signature = (plan, subtopology, partition, destinations, *, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None))]
+    #[pyo3(signature = (plan, subtopology, partition, destinations, *, reads=None, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None))]
     fn new(
         plan: &str,
         subtopology: &str,
         partition: i32,
         destinations: HashMap<String, (String, Vec<u8>, i32)>,
+        reads: Option<HashMap<String, Vec<i32>>>,
         max_record_bytes: usize,
         max_output_bytes: usize,
         max_ahead_ms: i64,
@@ -194,7 +196,10 @@ impl Engine {
             })
             .collect();
         let limits = Limits { max_record_bytes, max_ahead_ms, cache_bytes };
-        Detector::new(&plan, subtopology, partition, &destinations, limits).map(Engine).map_err(refuse)
+        let reads = reads.unwrap_or_default();
+        Detector::new(&plan, subtopology, partition, &reads, &destinations, limits)
+            .map(Engine)
+            .map_err(refuse)
     }
 
     /// Refuses a plan that the engine does not understand, or of which it cannot run something yet.
@@ -229,9 +234,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Says where reading begins on a source the state knows nothing of.
-    fn start(&mut self, topic: &str, offset: i64) -> PyResult<()> {
-        self.0.start(topic, offset).map_err(refuse)
+    /// Says where reading begins on a source the state knows nothing of; without `partition` it is the task's own.
+    #[pyo3(signature = (topic, offset, partition=None))]
+    fn start(&mut self, topic: &str, offset: i64, partition: Option<i32>) -> PyResult<()> {
+        self.0.start(topic, partition, offset).map_err(refuse)
     }
 
     /// Reads a batch and returns how many events were good and in time; what the watermark releases is handled by
@@ -241,8 +247,9 @@ impl Engine {
     }
 
     /// Says that a silent source will bring nothing before `watermark_ms`.
-    fn advance(&mut self, topic: &str, watermark_ms: i64) -> PyResult<()> {
-        self.0.advance(topic, watermark_ms).map_err(refuse)
+    #[pyo3(signature = (topic, watermark_ms, partition=None))]
+    fn advance(&mut self, topic: &str, watermark_ms: i64, partition: Option<i32>) -> PyResult<()> {
+        self.0.advance(topic, partition, watermark_ms).map_err(refuse)
     }
 
     /// Handles what the watermark releases, and returns how many positions that were, alarms among them. After about
@@ -309,16 +316,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Topic → offset to read on from, as the loaded state says; None where there was no state.
+    /// (topic, partition) → offset to read on from, as the loaded state says; None where there was no state.
     #[getter]
-    fn resume(&self) -> Option<HashMap<String, i64>> {
-        Some(self.0.resume()?.into_iter().collect())
+    fn resume(&self) -> Option<HashMap<(String, i32), i64>> {
+        Some(self.0.resume()?.into_iter().map(|(topic, partition, at)| ((topic, partition), at)).collect())
     }
 
-    /// Topic → watermark of that source.
+    /// (topic, partition) → watermark of that source.
     #[getter]
-    fn source_watermarks_ms(&self) -> HashMap<String, i64> {
-        self.0.source_watermarks().into_iter().collect()
+    fn source_watermarks_ms(&self) -> HashMap<(String, i32), i64> {
+        self.0
+            .source_watermarks()
+            .into_iter()
+            .map(|(topic, partition, at)| ((topic, partition), at))
+            .collect()
     }
 
     #[getter]

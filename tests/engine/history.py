@@ -92,6 +92,16 @@ def as_json(values: Mapping[str, object]) -> bytes:
     return json.dumps(values).encode()
 
 
+def by_topic(places: Mapping[tuple[str, int], int]) -> dict[str, int]:
+    """Return what is said of the partitions of a task that reads one of each topic."""
+    return {topic: value for (topic, _), value in places.items()}
+
+
+def read_on(commit: Commit) -> dict[str, int]:
+    """Return where a task that reads one partition of each topic reads on."""
+    return {topic: offset for topic, _, offset in commit.offsets}
+
+
 def engine_of(plan: Plan | Mapping[str, Any], *, partition: int = 0, **limits: int | None) -> Engine:
     """Return an engine for a plan, or for a plan's plain data that a test has changed."""
     data = plan.to_dict() if isinstance(plan, Plan) else plan
@@ -157,7 +167,8 @@ class Task:
         """Begin again from the committed state, in the order given; return where each topic is read on."""
         self.engine = engine_of(self.plan, partition=self.partition, **self.limits)
         self.engine.load(list(self.state.items()) if entries is None else entries)
-        return self.engine.resume or dict.fromkeys(self.engine.topics, 0)
+        resume = self.engine.resume
+        return dict.fromkeys(self.engine.topics, 0) if resume is None else by_topic(resume)
 
     def finish(self) -> None:
         """Release everything that waits, and commit."""

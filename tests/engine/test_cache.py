@@ -4,7 +4,7 @@ import pytest
 
 from tocsin._engine import Batch, Engine
 
-from .history import NOW_MS, Record, as_json, engine_of, rules
+from .history import NOW_MS, Record, as_json, by_topic, engine_of, rules
 
 RULES = rules("""
     event Temp (sensor: string, value: double) on "temps" key sensor;
@@ -124,7 +124,7 @@ def test_a_failure_to_fetch_comes_out_and_can_be_undone() -> None:
     with pytest.raises(OSError, match="no such disk"):
         kept.engine.run(fetch=fail)
     kept.engine.undo(kept.fetch)
-    assert kept.engine.resume == {"temps": 20, "smoke": 0}
+    assert by_topic(kept.engine.resume or {}) == {"temps": 20, "smoke": 0}
     kept.offsets["smoke"] = 0
     for one in (kept, free):
         one.feed("smoke", 3000, SENSORS[:5])

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from .generate import Case, case
-from .history import END_MS, Detected, Task
+from .history import END_MS, Detected, Task, read_on
 from .reference import complex_event
 
 BLOCKS, CASES = 8, 50
@@ -42,7 +42,7 @@ class Drive:
             if self.random.random() < 0.6:
                 self.task.engine.run()
             if self.random.random() < 0.4:
-                self.committed = dict(self.task.commit().offsets)
+                self.committed = read_on(self.task.commit())
             if crashes and self.random.random() < 0.2:
                 self.crash()
                 crashes -= 1

@@ -116,7 +116,7 @@ def test_what_was_not_committed_is_forgotten() -> None:
     task.engine.undo(fetch)
     assert len(asked) == 1
     assert len(asked[0]) == 2, "the one binding that changed, and the task itself"
-    assert task.engine.resume == {"as": 1, "bs": 0}
+    assert task.engine.resume == {("as", 0): 1, ("bs", 0): 0}
     assert task.engine.released_ms == 2000
     assert task.engine.counts["read"] == 1
 

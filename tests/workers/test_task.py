@@ -58,7 +58,7 @@ def test_a_task_cannot_run_before_its_state_is_there(task: Task) -> None:
 def test_where_reading_began_is_committed_though_nothing_came(task: Task) -> None:
     assert [(at.topic, at.offset) for at in task.places(lambda _topic: 17)] == [("temps", 17)]
     assert task.dirty
-    assert task.take().offsets == [("temps", 17)]
+    assert task.take().offsets == [("temps", 0, 17)]
 
 
 def test_a_topic_that_the_rules_no_longer_read_is_forgotten(task: Task) -> None:
@@ -70,7 +70,7 @@ def test_a_topic_that_the_rules_no_longer_read_is_forgotten(task: Task) -> None:
     for topic in before.topics:
         before.start(topic, 5)
     task.engine.load([(key, value) for key, value in before.take().state if value is not None])
-    assert task.engine.resume == {"temps": 5}
+    assert task.engine.resume == {("temps", 0): 5}
 
 
 class Restored:

@@ -11,7 +11,7 @@ use crate::cache::Fetch;
 use crate::census::Count;
 use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, Slot, NO_SOURCE};
 use crate::graph::{Destination, Graph, Outbox, Unencodable};
-use crate::identity::Topics;
+use crate::identity::{Reads, Topics};
 use crate::json;
 use crate::letter::{Reason, Reject};
 use crate::nodes::define::Emitted;
@@ -65,8 +65,9 @@ pub struct Detector {
     /// The topics the task reads.
     topics: Topics,
     output_topics: Vec<String>,
+    /// The partitions it reads, topic by topic.
     sources: Vec<Source>,
-    /// Source → the event types its topic carries.
+    /// Topic → the event types it carries.
     carried: Vec<Vec<usize>>,
     writers: Writers,
     waiting: Waiting,
@@ -96,6 +97,7 @@ impl Detector {
         plan: &Plan,
         subtopology: &str,
         partition: i32,
+        reads: &Reads,
         destinations: &HashMap<String, Destination>,
         limits: Limits,
     ) -> Result<Detector, String> {
@@ -110,23 +112,27 @@ impl Detector {
             .iter()
             .map(|topic| (0..types.len()).filter(|&id| carries(topic, &types[id].0)).collect())
             .collect();
-        let sources = topics
-            .iter()
-            .zip(&carried)
-            .map(|(topic, ids): (&String, &Vec<usize>)| Source {
-                topic: topic.clone(),
-                lateness_ms: ids.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default(),
-                first: 0,
-                read_to: 0,
-                position: 0,
-                watermark: i64::MIN,
-                refused: Refused::default(),
-            })
+        if let Some(unknown) = reads.keys().find(|topic| !topics.contains(topic)) {
+            return Err(format!("topic {unknown} is none that the rules read"));
+        }
+        let source = |topic: &String, ids: &Vec<usize>, partition: i32| Source {
+            topic: topic.clone(),
+            partition,
+            lateness_ms: ids.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default(),
+            first: 0,
+            read_to: 0,
+            position: 0,
+            watermark: i64::MIN,
+            refused: Refused::default(),
+        };
+        let topics = Topics::new(topics, partition, reads);
+        let sources: Vec<Source> = (topics.iter().zip(&carried).enumerate())
+            .flat_map(|(number, (topic, ids))| topics.partitions(number).map(move |p| source(topic, ids, p)))
             .collect();
         let mut output_topics: Vec<String> = destinations.values().map(|d| d.topic.clone()).collect();
         output_topics.sort();
         output_topics.dedup();
-        let waiting = Waiting::new(topics.len());
+        let waiting = Waiting::new(sources.len());
         let builder = Builder {
             plan,
             nodes: &sub.nodes,
@@ -143,7 +149,7 @@ impl Detector {
             kinds: types.iter().map(Kind::of).collect(),
             names: state::names(&types),
             types,
-            topics: Topics::new(topics, partition),
+            topics,
             output_topics,
             sources,
             carried,
@@ -174,20 +180,19 @@ impl Detector {
         &mut self.writers
     }
 
-    fn source_of(&self, topic: &str) -> Result<usize, String> {
-        self.topics
+    fn source_of(&self, topic: &str, partition: Option<i32>) -> Result<usize, String> {
+        let partition = partition.unwrap_or(self.topics.partition());
+        self.sources
             .iter()
-            .position(|t| t == topic)
-            .ok_or_else(|| format!("topic {topic} is none of the task's sources"))
+            .position(|source| source.topic == topic && source.partition == partition)
+            .ok_or_else(|| format!("partition {partition} of {topic} is none of the task's sources"))
     }
 
     /// Reads a batch: decodes, refuses what is bad or late, and lets the rest wait for its turn. Says how many events
     /// were good and in time.
     pub fn feed(&mut self, batch: &Batch, now_ms: i64) -> Result<usize, String> {
-        let source = self.source_of(&batch.topic)?;
-        if batch.partition != self.topics.partition() {
-            return Err(format!("partition {} of {} is none of the task's", batch.partition, batch.topic));
-        }
+        let source = self.source_of(&batch.topic, Some(batch.partition))?;
+        let topic = self.topics.number(&batch.topic)?;
         let mut row = std::mem::take(&mut self.row);
         let mut event = self.graph.spares.take();
         let mut accepted = 0;
@@ -199,7 +204,7 @@ impl Detector {
                 Pass::Done => continue,
             };
             self.counts.read += u64::from(first);
-            match self.decode(batch, record, source, now_ms, &mut row, &mut event) {
+            match self.decode(batch, record, topic, now_ms, &mut row, &mut event) {
                 Ok(true) if event.time < self.released => {
                     // Read before and not waiting any more: it was released, or judged late then.
                     if first {
@@ -217,7 +222,7 @@ impl Detector {
                     // What no rule wants may still be what a later record repeats.
                     if self.seen.concerns(&event) || !leaves.is_empty() || event.is_of_fact() {
                         let event = std::mem::replace(&mut event, self.graph.spares.take());
-                        self.waiting.push(Read::new(event, leaves));
+                        self.waiting.push(source, Read::new(event, leaves));
                     } else {
                         self.graph.pass_by(&event);
                     }
@@ -240,15 +245,15 @@ impl Detector {
     }
 
     /// Says where reading begins on a source the state knows nothing of.
-    pub fn start(&mut self, topic: &str, offset: i64) -> Result<(), String> {
-        let source = self.source_of(topic)?;
+    pub fn start(&mut self, topic: &str, partition: Option<i32>, offset: i64) -> Result<(), String> {
+        let source = self.source_of(topic, partition)?;
         self.sources[source].start(offset);
         Ok(())
     }
 
     /// Says that nothing before `watermark` will come from a source, though it is silent.
-    pub fn advance(&mut self, topic: &str, watermark: i64) -> Result<(), String> {
-        let source = self.source_of(topic)?;
+    pub fn advance(&mut self, topic: &str, partition: Option<i32>, watermark: i64) -> Result<(), String> {
+        let source = self.source_of(topic, partition)?;
         self.sources[source].is_silent(watermark);
         Ok(())
     }
@@ -327,10 +332,11 @@ impl Detector {
 
     fn progress(&mut self) -> Progress {
         let of = |(index, source): (usize, &mut Source)| {
-            let resume = self.waiting.oldest_offset(index as u16).unwrap_or(source.position);
+            let resume = self.waiting.oldest_offset(index).unwrap_or(source.position);
             source.refused.forget_before(resume);
             SourceProgress {
                 topic: source.topic.clone(),
+                partition: source.partition,
                 resume,
                 read_to: source.read_to,
                 watermark: source.watermark,
@@ -411,7 +417,9 @@ impl Detector {
         self.began = progress.began;
         self.graph.seq = progress.seq;
         for saved in &progress.sources {
-            if let Some(source) = self.sources.iter_mut().find(|source| source.topic == saved.topic) {
+            let is =
+                |source: &&mut Source| source.topic == saved.topic && source.partition == saved.partition;
+            if let Some(source) = self.sources.iter_mut().find(is) {
                 source.read_to = saved.read_to;
                 source.position = saved.resume;
                 source.watermark = saved.watermark;
@@ -422,16 +430,17 @@ impl Detector {
         Ok(())
     }
 
-    /// Where to read each topic on, as the loaded state says; nothing where there was no state.
-    pub fn resume(&self) -> Option<Vec<(String, i64)>> {
+    /// Where to read each source on, as the loaded state says; nothing where there was no state.
+    pub fn resume(&self) -> Option<Vec<(String, i32, i64)>> {
         let progress = self.loaded.as_ref()?;
         // The rules may have stopped to read a topic that the state still knows.
         let read = progress.sources.iter().filter(|source| self.topics.contains(&source.topic));
-        Some(read.map(|source| (source.topic.clone(), source.resume)).collect())
+        Some(read.map(|source| (source.topic.clone(), source.partition, source.resume)).collect())
     }
 
-    pub fn source_watermarks(&self) -> Vec<(String, i64)> {
-        let promise = |source: &Source| (source.topic.clone(), source.promises(self.released));
+    pub fn source_watermarks(&self) -> Vec<(String, i32, i64)> {
+        let promise =
+            |source: &Source| (source.topic.clone(), source.partition, source.promises(self.released));
         self.sources.iter().map(promise).collect()
     }
 

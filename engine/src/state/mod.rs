@@ -40,7 +40,7 @@ use crate::value::Value;
 
 pub use progress::{decode_progress, encode_progress, Progress, SourceProgress};
 
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 pub const TASK_KEY: &[u8] = b"\0task";
 
 pub struct Change {
@@ -237,8 +237,7 @@ impl Codec<'_> {
         };
         let (time, start, end) = (cursor.long()?, cursor.long()?, cursor.long()?);
         let (seq, start_seq) = (number(cursor)?, number(cursor)?);
-        let partition =
-            i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))?;
+        let partition = partition(cursor)?;
         let offset = cursor.long()?;
         let topic = cursor.blob()?;
         let source = if topic.is_empty() {
@@ -247,7 +246,7 @@ impl Codec<'_> {
             let known = self.topics.iter().position(|name| name.as_bytes() == topic);
             known.ok_or_else(|| Malformed::new("a stored event of a topic the task does not read"))? as u16
         };
-        if origin == Origin::Record && (partition != self.topics.partition() || source == NO_SOURCE) {
+        if origin == Origin::Record && !self.topics.reads(source, partition) {
             return Err(Malformed::new("a stored event of a partition that is not the task's"));
         }
         let (key, own_id) = (cursor.blob()?, cursor.blob()?);
@@ -334,6 +333,10 @@ fn offset(cursor: &mut Cursor) -> Result<i64, Malformed> {
     number(cursor).map(|offset| offset as i64)
 }
 
+fn partition(cursor: &mut Cursor) -> Result<i32, Malformed> {
+    i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))
+}
+
 pub fn version(cursor: &mut Cursor) -> Result<(), Malformed> {
     match cursor.long()? {
         VERSION => Ok(()),
@@ -416,7 +419,7 @@ mod tests {
     const NAMES: [&str; 2] = ["smoke", "temps"];
 
     fn topics(names: &[&str], partition: i32) -> Topics {
-        Topics::new(names.iter().map(|name| (*name).to_owned()).collect(), partition)
+        Topics::new(names.iter().map(|name| (*name).to_owned()).collect(), partition, &HashMap::new())
     }
 
     /// A type with these attributes, all of them needed.
@@ -551,6 +554,7 @@ mod tests {
     fn progress_comes_back_as_it_was() {
         let source = SourceProgress {
             topic: "temps".into(),
+            partition: 0,
             resume: 3,
             read_to: 9,
             watermark: i64::MIN,

@@ -16,6 +16,7 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceProgress {
     pub topic: String,
+    pub partition: i32,
     /// The oldest record that still waits: where reading starts again.
     pub resume: i64,
     pub read_to: i64,
@@ -32,6 +33,7 @@ pub fn encode_progress(progress: &Progress) -> Vec<u8> {
     encode::long(&mut out, progress.sources.len() as i64);
     for source in &progress.sources {
         encode::blob(&mut out, source.topic.as_bytes());
+        encode::long(&mut out, i64::from(source.partition));
         encode::long(&mut out, source.resume);
         encode::long(&mut out, source.read_to);
         encode::long(&mut out, source.watermark);
@@ -55,12 +57,14 @@ pub fn decode_progress(value: &[u8]) -> Result<Progress, Malformed> {
     for _ in 0..cursor.long()? {
         let topic = String::from_utf8(cursor.blob()?.to_vec())
             .map_err(|_| Malformed::new("a topic that is not UTF-8"))?;
+        let partition = partition(&mut cursor)?;
         let (resume, read_to, watermark) = (offset(&mut cursor)?, offset(&mut cursor)?, cursor.long()?);
         let mut refused = Vec::new();
         for _ in 0..cursor.long()? {
             refused.push((offset(&mut cursor)?, offset(&mut cursor)?));
         }
-        sources.push(SourceProgress { topic, resume, read_to, watermark, refused: Refused(refused) });
+        let refused = Refused(refused);
+        sources.push(SourceProgress { topic, partition, resume, read_to, watermark, refused });
     }
     Ok(Progress { released, began, seq, sources })
 }

@@ -153,7 +153,8 @@ class Worker:
         return [entry for entry in self._state.items() if entry[0].startswith(tuple(prefixes))]
 
     def _go_on(self) -> None:
-        self._read = dict.fromkeys(self._records, 0) | (self._engine.resume or {})
+        resume = {topic: offset for (topic, _), offset in (self._engine.resume or {}).items()}
+        self._read = dict.fromkeys(self._records, 0) | resume
 
 
 def _refusal(letter: tuple[bool, bytes | None, bytes]) -> str | None:
