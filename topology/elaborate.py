@@ -263,6 +263,9 @@ def _unqualified(expr: Reference, scope: Scope) -> Term | None:
     alone = scope.visible[0] if len(scope.visible) == 1 and scope.own is None else scope.own
     role = scope.players(name)
     if alone is not None and (alone.event.index_of(name.text) is not None or not role):
+        if alone.several and alone is not scope.own:
+            scope.report_several(name, f"`{alone.role}`")
+            return None
         return scope.attribute(alone, name)
     if role:
         constituent = scope.one(name)
