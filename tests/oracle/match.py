@@ -101,7 +101,7 @@ class Matcher:
             case tree.Every(operand=operand):
                 return self.every(operand, start)
             case tree.Repeat(until=None):
-                return self.repeat(expr, 0, start)
+                return self.repeat(expr, start)
             case tree.Repeat(until=until) if until is not None:
                 return self.collect(expr, until, start)
             case tree.InTime():
@@ -244,18 +244,29 @@ class Matcher:
                 pending.append(run.end)
         return Run(in_time(matches))
 
-    def repeat(self, repeat: tree.Repeat, count: int, start: Start) -> Run:
+    def repeat(self, repeat: tree.Repeat, start: Start) -> Run:
         """A Match at each number of iterations from low to high; each starts where the last came true.
 
         It fails where nothing can come any more and it has never been true; otherwise it is through there.
         """
-        here = [Match(start.at, start.env)] if count >= repeat.low else []
-        if count == repeat.high:
-            return Run(here, start.at)
-        iteration = self.run(repeat.operand, start)
-        rest = [self.repeat(repeat, count + 1, self.next_start(repeat, match)) for match in iteration.matches]
-        run = succeeded(iteration, rest)
-        return Run([*here, *run.matches], run.end, failed=run.failed and not here and not run.matches)
+        # Iterations are as many as events, too many for recursion: each stands behind the one that led to it.
+        starts = [(0, start)]
+        iterations: list[tuple[Run | None, range]] = []
+        for count, begun in starts:
+            run = None if count == repeat.high else self.run(repeat.operand, begun)
+            matches = run.matches if run else ()
+            iterations.append((run, range(len(starts), len(starts) + len(matches))))
+            starts += [(count + 1, self.next_start(repeat, match)) for match in matches]
+        runs: dict[int, Run] = {}
+        for number in reversed(range(len(starts))):
+            (count, begun), (iteration, following) = starts[number], iterations[number]
+            here = [Match(begun.at, begun.env)] if count >= repeat.low else []
+            rest = Run((), begun.at)
+            if iteration is not None:
+                rest = succeeded(iteration, [runs.pop(later) for later in following])
+            failed = rest.failed and not here and not rest.matches
+            runs[number] = Run([*here, *rest.matches], rest.end, failed=failed)
+        return runs[0]
 
     def next_start(self, repeat: tree.Repeat, match: Match) -> Start:
         previous = match.env.taken[-1][1] if match.env.taken else None

@@ -301,3 +301,8 @@ def test_skipping_to_an_event_of_a_loop() -> None:
     assert found(runs, "a1 a2 b3", "skip to last a") == ["a1 a2 b3", "a2 b3"]
     assert found(runs, "a1 a2 b3", "skip to first b") == ["a1 a2 b3"]
     assert found(runs, "a1 a2 b3", "disjoint") == ["a1 a2 b3"]
+
+
+def test_a_repeat_may_be_longer_than_recursion_goes() -> None:
+    history = " ".join(f"a{second}" for second in range(1, 501))
+    assert len(found("A{1,}", history, until=600)) == 500
