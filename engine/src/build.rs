@@ -425,18 +425,22 @@ impl Builder<'_> {
         Ok(PatternNode::new(constituents, bounds, negations, aggregates, condition, consuming, fingerprint))
     }
 
-    /// Of a definition over a pattern or an event expression, the slots of each role; points in time without a name are
-    /// of one.
+    /// Of a definition over a pattern or an event expression, the slots of each role.
     pub fn role_places(&self, input: usize, roles: &[String]) -> Vec<Vec<u16>> {
+        match &self.plan.nodes[input] {
+            plan::Node::Pattern(_) => self.players(input, roles),
+            node if node.operator().is_some() => self.players(input, roles),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The slots of each role that the constituents of a node play, as these are written; points in time without a name
+    /// are of one.
+    pub fn players(&self, input: usize, roles: &[String]) -> Vec<Vec<u16>> {
         let mut places: Vec<(&str, Vec<u16>)> = Vec::new();
         let types = self.plan.slot_types(input);
-        let written = match &self.plan.nodes[input] {
-            plan::Node::Pattern(pattern) => (0..=pattern.constituents.len() as u16).collect(),
-            node if node.operator().is_some() => self.plan.written_order(input).to_vec(),
-            _ => return Vec::new(),
-        };
-        for slot in written {
-            let role = roles[usize::from(slot)].as_str();
+        for &slot in self.plan.written_order(input) {
+            let Some(role) = roles.get(usize::from(slot)).map(String::as_str) else { continue };
             let unnamed = types[usize::from(slot)].is_none() && UNNAMED.contains(&role);
             let role = if unnamed { "" } else { role };
             match places.iter_mut().find(|(known, _)| *known == role) {

@@ -149,13 +149,6 @@ impl Builder<'_> {
         let types = self.plan.slot_types(raw.input);
         let fingerprint = parse_fingerprint(&raw.fingerprint)?;
         let hidden = self.hidden(raw.input);
-        let mut players: Vec<(&str, Vec<u16>)> = Vec::new();
-        for (slot, role) in raw.roles.iter().enumerate().filter(|(slot, _)| !hidden.contains(slot)) {
-            match players.iter_mut().find(|(known, _)| known == role) {
-                Some((_, slots)) => slots.push(slot as u16),
-                None => players.push((role, vec![slot as u16])),
-            }
-        }
         let actions = raw.actions.iter().enumerate();
         let actions = actions.map(|(number, action)| self.action(raw, number, action, types, &hidden));
         Ok(RuleNode {
@@ -172,7 +165,7 @@ impl Builder<'_> {
             facts_only,
             repeats: self.repeats(raw.input),
             places: self.role_places(raw.input, &raw.roles),
-            players: players.into_iter().map(|(_, slots)| slots).collect(),
+            players: self.players(raw.input, &raw.roles),
             made: (0, 0),
             fired: 0,
             passed_over: 0,

@@ -74,16 +74,19 @@ impl Occurrence {
         self.items.iter().filter(move |item| item.slot == slot).map(|item| &item.event)
     }
 
-    /// What orders simultaneous occurrences: the initiator, then the places of the constituents, role by role.
-    /// A place is one slot or several; what is not there is passed over.
+    /// What orders simultaneous occurrences; `places` are the slots of each role. A role that nobody plays is passed over.
     pub fn order(&self, places: &[Vec<u16>]) -> Order {
-        let positions = |place: &Vec<u16>| {
+        let mut order = Order { start_seq: self.start_seq, ..Order::default() };
+        for (role, place) in places.iter().enumerate() {
             let items = self.items.iter().filter(|item| place.contains(&item.slot));
             let mut found: Vec<_> = items.map(|item| item.event.place()).collect();
-            found.sort_unstable();
-            found
-        };
-        (self.start_seq, places.iter().map(positions).filter(|found| !found.is_empty()).collect())
+            if !found.is_empty() {
+                found.sort_unstable();
+                order.players.push(found);
+                order.roles.push(role);
+            }
+        }
+        order
     }
 
     /// Whether it is the same occurrence of the same node.
@@ -115,8 +118,14 @@ impl Occurrence {
     }
 }
 
-/// What orders simultaneous occurrences.
-pub type Order = (u64, Vec<Vec<(u64, i64)>>);
+/// What orders simultaneous occurrences: the initiator, then the places of the constituents, role by role, then the roles
+/// that these play.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    pub start_seq: u64,
+    pub players: Vec<Vec<(u64, i64)>>,
+    pub roles: Vec<usize>,
+}
 
 /// Brings things into order, each once: the first of those that are alike. Only those are compared that stand beside each
 /// other, as their places in the order say.
@@ -186,7 +195,7 @@ mod tests {
             compared.set(compared.get() + 1);
             one == other
         };
-        let place = |one: &(i64, char)| (1, vec![vec![(1, one.0)]]);
+        let place = |one: &(i64, char)| Order { players: vec![vec![(1, one.0)]], ..Order::default() };
         let found: Vec<(i64, char)> = (0..1000).rev().flat_map(|n| [(n, 'a'), (n, 'b'), (n, 'a')]).collect();
         let kept = distinct(found, place, |one, other| one == other, alike);
         assert_eq!(kept, (0..1000).flat_map(|n| [(n, 'a'), (n, 'b')]).collect::<Vec<_>>());

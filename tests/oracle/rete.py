@@ -42,6 +42,9 @@ class Combination:
     open: tuple[Test, ...] = ()
 
     def scope(self, own: Occurrence | None = None) -> Scope:
+        """What names mean; in a constraint, a bare attribute is one of the only player."""
+        if own is None and len(self.players) == 1:
+            own = next(iter(self.players.values()))
         return Scope(own, {role: (player,) for role, player in self.players.items()}, self.parameters)
 
     def joined(self, other: "Combination") -> "Combination":

@@ -16,9 +16,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
 from tests.oracle.history import Change, Found, Input, Occurrence, Value, in_order, place
 from tests.oracle.named import without_named
+from tests.oracle.roles import written
 from tests.oracle.values import Scope, evaluate, holds
 from tests.oracle.world import World
 from tocsin.topology import tree
@@ -148,38 +150,58 @@ def found_by(definition: Definition, world: World) -> list[Found]:
     """The occurrences of one definition: those of its source, after `if`, `where` and the rate, in order."""
     if isinstance(definition, tree.Rule) and definition.inactive:
         return []
-    found = by_source(definition, world)
-    distinct = {one.occurrence: one for one in (of_rule(world.order(definition), one) for one in found)}
-    ordered = [distinct[occurrence] for occurrence in in_order(distinct)]
+    rank, roles = world.order(definition), list(written(source_of(definition)))
+    labelled = (of_rule(rank, roles, one) for one in by_source(definition, world))
+    distinct = {one.occurrence: one for one in labelled}
+    ordered = in_places(roles, distinct.values())
     passed = [one for one in ordered if holds(definition.condition, scope_of(definition, one))]
     valued = [one for candidate in passed if (one := with_attributes(definition, candidate)) is not None]
     return limited(definition.rate, valued)
 
 
-def of_rule(rank: int, found: Found) -> Found:
-    """With the label that tells rules of one name apart, TESLA's lab(r, S), and in the order of the rules."""
-    occurrence = replace(found.occurrence, label=(rank, found.occurrence.label), rank=rank)
-    return replace(found, occurrence=replace(occurrence, place=place(occurrence)))
+def of_rule(rank: int, roles: Sequence[str], found: Found) -> Found:
+    """With the label that tells rules of one name apart, TESLA's lab(r, S), and roles as they are written."""
+    players = sorted(found.occurrence.roles.items(), key=lambda one: roles.index(one[0]))
+    label, ordered = (rank, found.occurrence.label), MappingProxyType(dict(players))
+    return replace(found, occurrence=replace(found.occurrence, label=label, rank=rank, roles=ordered))
+
+
+def in_places(roles: Sequence[str], found: Iterable[Found]) -> list[Found]:
+    """In order, each with its place in it: what is made of the same events, by the roles that these play.
+
+    What came true several times with the same events stands in the order in which it did.
+    """
+
+    def order(one: Found) -> tuple[Any, ...]:
+        played = (roles.index(role) for role, players in one.occurrence.roles.items() if players)
+        return place(one.occurrence), tuple(played)
+
+    def placed(number: int, one: Found) -> Found:
+        at = (one.occurrence.position, one.occurrence.rank, number)
+        return replace(one, occurrence=replace(one.occurrence, place=at))
+
+    return [placed(number, one) for number, one in enumerate(sorted(found, key=order))]
+
+
+def source_of(definition: Definition) -> tree.Source | tree.When:
+    """What a definition is detected from."""
+    return definition.source if isinstance(definition, tree.Define) else definition.trigger
 
 
 def by_source(definition: Definition, world: World) -> Iterable[Found]:
     """The occurrences of a definition's source, by the module for its kind."""
-    source = definition.source if isinstance(definition, tree.Define) else definition.trigger
-    module = {tree.Pattern: "tesla", tree.Match: "match", tree.When: "rete"}.get(type(source), "snoop")
+    kinds = {tree.Pattern: "tesla", tree.Match: "match", tree.When: "rete"}
+    module = kinds.get(type(source_of(definition)), "snoop")
     found: Iterable[Found] = import_module(f"tests.oracle.{module}").detect(definition, world)
     return found
 
 
 def scope_of(definition: Definition, found: Found) -> Scope:
-    """What names mean in the clauses; a bare attribute is one of the terminator of a pattern."""
-    source = definition.source if isinstance(definition, tree.Define) else definition.trigger
-    own = None
-    if isinstance(source, tree.Pattern):
-        written = source.terminator
-        terminator = written.operand if isinstance(written, tree.Modified) else written
-        if isinstance(terminator, tree.Occurrence):
-            own = found.occurrence.roles[terminator.role][-1]
-    return Scope(own=own, roles=found.occurrence.roles, parameters=found.parameters)
+    """What names mean in the clauses; a bare attribute is one of the only constituent."""
+    players = found.occurrence.roles
+    roles = list(written(source_of(definition)))
+    alone = players.get(roles[0], ()) if len(roles) == 1 else ()
+    return Scope(own=alone[-1] if alone else None, roles=players, parameters=found.parameters)
 
 
 def with_attributes(definition: Definition, found: Found) -> Found | None:

@@ -63,10 +63,10 @@ pub struct Conditions {
     pub facts_only: bool,
 }
 
-/// A match, the positions of its constituents, and the candidates it is made of.
+/// A match, the places of its constituents, and the candidates it is made of.
 pub struct Match {
     occurrence: Occurrence,
-    positions: SmallVec<[u64; 4]>,
+    places: SmallVec<[(u64, i64); 4]>,
     ids: SmallVec<[Id; 4]>,
 }
 
@@ -184,23 +184,23 @@ impl Conditions {
     }
 
     fn found(&self, bound: &Bound, moment: &Moment) -> Match {
-        let mut positions = SmallVec::new();
+        let mut places = SmallVec::new();
         for (condition, candidate) in self.all.iter().zip(&bound.chosen) {
             // What a fact was before a change is no constituent.
             let skipped = usize::from(condition.kind == Kind::Change);
             let events = candidate.iter().flat_map(|candidate| &candidate.events[skipped..]);
-            positions.extend(events.map(|event| event.seq));
+            places.extend(events.map(|event| event.place()));
         }
         let ids = bound.chosen.iter().flatten().map(|candidate| candidate.id).collect();
-        Match { occurrence: self.occurrence(bound, moment), positions, ids }
+        Match { occurrence: self.occurrence(bound, moment), places, ids }
     }
 
-    /// The matches of one moment, each once: by initiators, then by the positions of their constituents. Facts of one
+    /// The matches of one moment, each once: by initiators, then by the places of their constituents. Facts of one
     /// position stand in the order of their values.
     pub fn in_order(&self, mut matches: Vec<Match>) -> impl Iterator<Item = Occurrence> {
         let place = |one: &Match, other: &Match| {
             let initiated = one.occurrence.start_seq.cmp(&other.occurrence.start_seq);
-            initiated.then_with(|| one.positions.cmp(&other.positions))
+            initiated.then_with(|| one.places.cmp(&other.places))
         };
         let asked = || self.all.iter().filter(|condition| !condition.negated).enumerate();
         matches.sort_by(|one, other| {
@@ -236,10 +236,8 @@ impl Condition {
                 .zip(event(other))
                 .map_or(Ordering::Equal, |(one, other)| order_of(&self.attributes, &one, &other))
         };
-        let place =
-            |found: &Match| found.occurrence.events(self.slot as u16).next().map(|event| event.place());
         match self.kind {
-            Kind::Event => place(one).cmp(&place(other)),
+            Kind::Event => Ordering::Equal,
             Kind::Fact => values(self.slot),
             Kind::Change => values(self.slot + 1).then_with(|| values(self.slot)),
         }

@@ -341,8 +341,7 @@ pub fn arrange(arrived: &mut Vec<(u8, Occurrence)>, places: &[Vec<u16>]) {
     // What plays alike has one place in the order, unless an event may stand in several slots of a role.
     let alone = places.iter().all(|place| place.len() == 1);
     let order = |one: &(u8, Occurrence)| one.1.order(places);
-    let beside =
-        |(seq, places): &Order, (other_seq, other): &Order| seq == other_seq && (!alone || places == other);
+    let beside = |one: &Order, other: &Order| one.start_seq == other.start_seq && (!alone || one == other);
     let alike = |one: &(u8, Occurrence), other: &(u8, Occurrence)| one.1.plays_as(&other.1, places);
     *arrived = distinct(std::mem::take(arrived), order, beside, alike);
 }

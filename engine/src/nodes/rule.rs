@@ -16,7 +16,7 @@ use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::identity;
 use crate::journal::Reason;
 use crate::key::key_of;
-use crate::occurrence::{Occurrence, Scope};
+use crate::occurrence::{Occurrence, Order, Scope};
 use crate::state::{Change, Codec, Entry};
 
 /// A rule that causes itself at one position ends after so many rounds.
@@ -66,7 +66,7 @@ pub struct RuleNode {
     pub repeats: bool,
     /// Of a pattern or an event expression: the slots of each role; as a definition has them.
     pub places: Vec<Vec<u16>>,
-    /// The slots of all constituents, role by role.
+    /// The slots of all constituents, role by role as they are written.
     pub players: Vec<Vec<u16>>,
     /// The position at which it published something last, and how much.
     pub made: (u64, i64),
@@ -82,7 +82,7 @@ pub struct Turn {
     /// The higher priority first.
     priority: std::cmp::Reverse<i64>,
     order: usize,
-    place: (u64, Vec<Vec<u64>>),
+    place: Order,
     /// What came first, where nothing else decides.
     number: usize,
 }
@@ -194,11 +194,7 @@ impl RuleNode {
     }
 
     fn turn(&self, occurrence: &Occurrence, round: i32, number: usize) -> Turn {
-        let positions = |slots: &Vec<u16>| {
-            let items = occurrence.items.iter().filter(|item| slots.contains(&item.slot));
-            items.map(|item| item.event.seq).collect()
-        };
-        let place = (occurrence.start_seq, self.players.iter().map(positions).collect());
+        let place = occurrence.order(&self.players);
         Turn { round, priority: std::cmp::Reverse(self.priority), order: self.order, place, number }
     }
 

@@ -9,8 +9,8 @@ impl Plan {
         &self.slots.types[node]
     }
 
-    /// The slots of a node in the order in which their constituents are written: a point in time that an operator makes
-    /// stands before its operands.
+    /// The slots that have constituents, in the order in which these are written: a point in time that an operator makes
+    /// stands before its operands. What is absent or only looked at is no constituent.
     pub fn written_order(&self, node: usize) -> &[u16] {
         &self.slots.written[node]
     }
@@ -53,16 +53,38 @@ impl Plan {
     }
 
     fn order_of_slots(&self, node: &Node, inputs: &[usize], slots: usize) -> Vec<u16> {
-        if node.operator().is_none() {
-            return (0..slots as u16).collect();
+        match node {
+            Node::Match(matching) => return matching.program.taken(),
+            Node::Pattern(pattern) => return (0..=pattern.constituents.len() as u16).collect(),
+            Node::Join(join) => return self.taken_by(join),
+            _ => {}
         }
+        let Some(operator) = node.operator() else { return (0..slots as u16).collect() };
+        let is_taken = |number: usize| match node {
+            Node::Not(_) => number != 1,
+            Node::Aperiodic(_) => operator.star || number < 2,
+            Node::Periodic(_) => number == 0 || (operator.star && number == 1),
+            _ => true,
+        };
         let mut operands = Vec::new();
         let mut base = 0;
-        for &input in inputs {
-            operands.extend(self.written_order(input).iter().map(|slot| base + slot));
+        for (number, &input) in inputs.iter().enumerate() {
+            if is_taken(number) {
+                operands.extend(self.written_order(input).iter().map(|slot| base + slot));
+            }
             base += self.slot_types(input).len() as u16;
         }
         (base..slots as u16).chain(operands).collect()
+    }
+
+    /// The slots of the facts and events of a join. What a fact was before a change stands in the first of its slots.
+    fn taken_by(&self, join: &Join) -> Vec<u16> {
+        let slots = |given: &Condition| match self.nodes.get(given.node) {
+            Some(Node::Change(_)) => given.slot + 1..given.slot + CHANGE_SLOTS,
+            _ => given.slot..given.slot + 1,
+        };
+        let taken = join.conditions.iter().filter(|given| !given.negated);
+        taken.flat_map(slots).map(|slot| slot as u16).collect()
     }
 
     /// The equality parameters of a node: for each, the places that hold its value.
@@ -204,6 +226,15 @@ impl Program {
     pub fn is_timed(&self) -> bool {
         let own = matches!(self, Program::Wait { .. } | Program::Within { .. } | Program::Absent { .. });
         own || self.parts().into_iter().any(Program::is_timed)
+    }
+
+    /// The slots of what it takes, in the order in which it is written.
+    fn taken(&self) -> Vec<u16> {
+        match self {
+            Program::Step { slot } | Program::Wait { slot, .. } => vec![*slot as u16],
+            Program::Not { .. } | Program::Absent { .. } => Vec::new(),
+            _ => self.parts().into_iter().flat_map(Program::taken).collect(),
+        }
     }
 
     /// The conditions at and below it.

@@ -212,3 +212,59 @@ def test_a_position_without_room_for_more_is_not_believed() -> None:
     assert value[:4] == bytes([6, 2, 0, 2])
     with pytest.raises(ValueError, match="out of range"):
         Engine(plan, TASK, 0, {"R": ("made.R", b"", 1)}).load([(key, value[:3] + b"\1" + value[4:])])
+
+
+KEPT = """
+fact F (k: string, n: long) key k;
+event P (n: long) on "p";
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "match every (B as x | B as y)",
+        "match every (B as x | B as y | A as x)",
+        "match every ((B as x then A as y) | (A as y then B as x) | (B as z then A as y))",
+        "match every (not A as y for 1 ms | B as x | B as y)",
+        "B as x or B as y",
+        "(aperiodic(A, B as x, C) or B as y) ; C",
+    ],
+)
+def test_one_event_in_several_roles_comes_first_in_the_role_written_first(source: str) -> None:
+    """For what rules do, and for what is chosen among simultaneous occurrences."""
+    values = "count(x) * 1000 + count(y) * 100 + sum(x.n)"
+    clauses = "unbounded" if source.startswith("match") else "context unrestricted unbounded"
+    rules = f"""
+    event C extends B on "c";
+    rule W on {source} do update F (k = "a", n = {values}) {clauses};
+    rule S when fact F as f then publish P (n = f.n);
+    define R (n: long) from {source} where n = {values} {clauses};
+    define T (n: long) from A as a and last R as r within 90 ms from a where n = r.n;
+    define U (n: long) from A as a and first R as r within 90 ms from a where n = r.n;
+    """
+    history = [b(1, n=1), a(2, n=2), b(3, n=3), event("C", t=4, k="a", n=5), a(5, n=5), b(6, n=6), a(7)]
+    assert agree(KEPT + rules, *history, until=20)
+
+
+def test_what_comes_true_twice_with_the_same_events_is_chosen_once() -> None:
+    rules = """
+    define R (n: long) from match every (A as a | B{1}) where n = coalesce(a.n, 0) unbounded;
+    define S (n: long) from R as r and first R as q within 40 ms from r where n = q.n;
+    define T (n: long) from R as r and last R as q within 40 ms from r where n = q.n;
+    """
+    assert agree(rules, a(1), b(20), b(23), b(26))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "define R (k: string, n: long) from match every A where k = k, n = n unbounded;",
+        "define R (n: long) from match every (A and not B) if n > 1 where n = n unbounded;",
+        "define R (n: long) from A within 5 ms if n > 1 where n = n;",
+        "rule r when event A, n > 1 then publish P (n = n);",
+        "rule r on A do update F (k = k, n = n); rule s when fact F if n > 1 then publish P (n = n);",
+    ],
+)
+def test_attributes_of_the_only_constituent_need_no_name(rules: str) -> None:
+    assert agree(KEPT + rules, a(1, n=1), a(2, n=2), a(3, n=3))

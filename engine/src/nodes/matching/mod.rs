@@ -22,7 +22,7 @@ use crate::event::{Event, Slot};
 use crate::graph::Moment;
 use crate::journal::{Journal, Reason};
 use crate::key::Key;
-use crate::occurrence::{Item, Occurrence};
+use crate::occurrence::{Item, Occurrence, Order};
 use crate::plan::Origin::Defined;
 use crate::plan::{Matching, Node, Skip, SkipTo};
 use crate::residence::Standing;
@@ -72,8 +72,8 @@ pub struct MatchingNode {
     fillings: Vec<Option<Filling>>,
     /// Whether it takes complex events, which may have begun long ago.
     derived: bool,
-    /// Slot → its role, by number.
-    roles: Vec<usize>,
+    /// The slots of each role, as they are written.
+    roles: Vec<Vec<u16>>,
     states: States,
     /// When states want to be woken.
     due: BTreeSet<(i64, Key)>,
@@ -95,7 +95,7 @@ type Fed = Vec<(usize, SmallVec<[u16; 4]>)>;
 struct Found {
     state: u64,
     occurrence: Occurrence,
-    order: Vec<Vec<(u64, i64)>>,
+    order: Order,
 }
 
 /// An event of this position, by the valuations it speaks of.
@@ -137,10 +137,7 @@ impl MatchingNode {
             inputs: steps.iter().map(|slot| *slot as u16).collect(),
             derived: fillings.iter().flatten().any(|filling| filling.is_derived(builder)),
             fillings,
-            roles: roles
-                .iter()
-                .map(|role| roles.iter().position(|other| other == role).unwrap_or_default())
-                .collect(),
+            roles: builder.players(id, roles),
             states: States::default(),
             due: BTreeSet::new(),
             links: Links::default(),
@@ -385,9 +382,9 @@ impl MatchingNode {
         if !matches.is_empty() && state.values.iter().all(|value| !value.is_null()) {
             let mut own: Vec<Found> = Vec::new();
             for taken in &matches {
-                let items = taken::items(taken);
-                let order = order(&items, &self.roles);
-                own.push(Found { state: state.number, occurrence: occurrence(items, moment), order });
+                let occurrence = occurrence(taken::items(taken), moment);
+                let order = occurrence.order(&self.roles);
+                own.push(Found { state: state.number, occurrence, order });
             }
             own.sort_by_cached_key(|one| completion(&one.occurrence));
             let before = state.threshold;
@@ -479,10 +476,7 @@ impl MatchingNode {
         if !self.program.binds_all {
             unite(&mut found);
         }
-        found.sort_by(|one, other| {
-            let began = one.occurrence.start_seq.cmp(&other.occurrence.start_seq);
-            began.then_with(|| one.order.cmp(&other.order))
-        });
+        found.sort_by(|one, other| one.order.cmp(&other.order));
         moment.found.extend(found.into_iter().map(|one| one.occurrence));
     }
 
@@ -589,24 +583,6 @@ fn subscribed_roles<'a>(builder: &'a Builder, id: usize, way: Way) -> &'a [Strin
     let mut meant = builder.plan.subscribers(id).iter().filter(|subscriber| is_meant(**subscriber));
     let first = meant.next().and_then(|subscriber| builder.plan.nodes[*subscriber].subscription());
     first.map_or(&[], |(_, roles, _)| roles)
-}
-
-/// What orders occurrences that began together: the places of the events of each role, roles in the order in which
-/// they were taken.
-fn order(taken: &[Item], roles: &[usize]) -> Vec<Vec<(u64, i64)>> {
-    let role = |item: &Item| roles.get(usize::from(item.slot)).copied().unwrap_or_default();
-    let mut places: Vec<(usize, Vec<(u64, i64)>)> = Vec::new();
-    for item in taken {
-        match places.iter_mut().find(|(known, _)| *known == role(item)) {
-            Some((_, events)) => events.push(item.event.place()),
-            None => places.push((role(item), vec![item.event.place()])),
-        }
-    }
-    let sorted = |(_, mut events): (usize, Vec<(u64, i64)>)| {
-        events.sort_unstable();
-        events
-    };
-    places.into_iter().map(sorted).collect()
 }
 
 /// What is passed on, and what tells the entries of this use of a node from those of others.
