@@ -30,8 +30,9 @@ def effects(world: World, fired: Sequence[Fired]) -> Effects:
     memory: Memory = {}
     changes: list[Change] = []
     published: dict[str, list[Occurrence]] = {}
-    for rule, found in sorted(fired, key=lambda one: turn(world, *one)):
-        firing = Firing(world, rule, found)
+    turns = sorted(fired, key=lambda one: turn(world, *one))
+    for number_of_turn, (rule, found) in enumerate(turns):
+        firing = Firing(world, rule, found, number_of_turn)
         while given and moment_of(given[0]) <= (firing.position, firing.round):
             change = given.pop(0)
             memory[change.type, change.key] = change.state
@@ -63,8 +64,9 @@ def priority(world: World, rule: tree.Rule) -> int:
 class Firing:
     """One occurrence of a rule."""
 
-    def __init__(self, world: World, rule: tree.Rule, found: Found) -> None:
+    def __init__(self, world: World, rule: tree.Rule, found: Found, turn: int) -> None:
         self.world = world
+        self.turn = turn
         self.label = found.occurrence.label
         self.position = found.occurrence.position
         self.round = found.occurrence.round
@@ -110,7 +112,7 @@ class Firing:
             yield self.change(player.type, player.key, state)
 
     def published(self, number: int, action: tree.Publish) -> Occurrence | None:
-        """An event at the position of the firing."""
+        """An event at the position of the firing; those of one rule stand in the order in which it fired."""
         name = action.event.text
         declarations = [
             self.world.declared[a] for a in self.world.ancestors(name) if a in self.world.declared
@@ -130,6 +132,7 @@ class Firing:
             initiated=self.position,
             rank=self.rank,
             round=self.round + 1,
+            place=(self.position, self.rank, self.turn, number),
         )
 
     def assigned(self, assignments: Sequence[tree.Assignment]) -> dict[str, Value]:

@@ -247,6 +247,17 @@ def test_one_event_in_several_roles_comes_first_in_the_role_written_first(source
     assert agree(KEPT + rules, *history, until=20)
 
 
+def test_what_a_rule_publishes_at_one_position_stands_in_the_order_in_which_it_fired() -> None:
+    """By initiators first, although what is published is a point."""
+    rules = """
+    rule r on A as a and each B(n > 0) as b within 9 ms from a and each B(n < 0) as c within 9 ms from a
+    do publish P (n = b.n + c.n);
+    define S (n: long) from A as a and 2 last P as p within 9 ms from a where n = p.n;
+    define T (n: long) from A as a and first P as p within 9 ms from a where n = p.n;
+    """
+    assert agree(KEPT + rules, b(1, n=-1), b(2, n=20), b(3, n=30), b(4, n=-4), a(5), a(6))
+
+
 def test_what_comes_true_twice_with_the_same_events_is_chosen_once() -> None:
     rules = """
     define R (n: long) from match every (A as a | B{1}) where n = coalesce(a.n, 0) unbounded;
