@@ -13,13 +13,13 @@ periodic and calendar events fire in it.
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin import schemas
 from tocsin._engine import Batch, Engine
 from tocsin.complex_event import ComplexEvent
 from tocsin.errors import InputError
+from tocsin.letters import Letter
 from tocsin.topology import Plan, compile_rules
 from tocsin.topology.tree import Program
 from tocsin.values import checked, key_bytes, time_ms
@@ -27,6 +27,8 @@ from tocsin.vocabulary import input_type
 from tocsin.workers.formats import Formats
 from tocsin.workers.store import Checkpoint, MemoryStore, Store
 from tocsin.workers.task import Task
+
+__all__ = ["Driver", "Letter"]
 
 Record = tuple[int, int, bytes | None, bytes | None, None]
 """Offset, timestamp, key, value, and no headers."""
@@ -36,18 +38,6 @@ _AHEAD_MS = 2**62
 
 _CHECKPOINT = Checkpoint("", 0)
 """There is no changelog to be behind of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A record that was refused, or came too late."""
-
-    late: bool
-    reason: str
-    message: str
-    topic: str
-    partition: int
-    offset: int
 
 
 class Driver:
@@ -160,7 +150,7 @@ class Driver:
             assert isinstance(datum, dict)
             self._detected.append(ComplexEvent.from_datum(self._names[topic], datum))
         for late, _, body in commit.letters:
-            self._letters.append(_letter(body, late=late))
+            self._letters.append(Letter.read(body, late=late))
 
 
 def _ms(at: int | str | datetime) -> int:
@@ -169,10 +159,3 @@ def _ms(at: int | str | datetime) -> int:
             raise InputError(f"{at} has no zone, and so is no moment.")
         return round(at.timestamp() * 1000)
     return time_ms(str(at))
-
-
-def _letter(body: bytes, *, late: bool) -> Letter:
-    letter = schemas.decode(schemas.load("dead_letter"), body)
-    assert isinstance(letter, dict)
-    where = {name: letter[name] for name in ("reason", "message", "topic", "partition", "offset")}
-    return Letter(late=late, **where)

@@ -14,40 +14,23 @@ LOG = logging.getLogger(__name__)
 _RETRY_S = 1.0
 
 
-class Formats:
-    """Schemas of one application, with or without a registry."""
+class InputSchemas:
+    """The schemas that input records may name: those of the rules' events, and a registry's if there is one."""
 
-    def __init__(self, plan: Plan, registry_url: str | None) -> None:
-        self._plan = plan
-        self._registry = None if registry_url is None else Registry(registry_url)
-        self._known = {
-            schemas.single_object_prefix(text): text
-            for text in (schemas.event_schema(t.to_dict(), plan.app) for t in plan.input_types)
-        }
-        self._names = Names(plan.app)
-        self._letter_frames = {
-            topic: self._frame(topic, schemas.load("dead_letter"))
-            for topic in (self._names.late, self._names.dead_letters)
-        }
+    def __init__(self, plan: Plan, registry: Registry | None) -> None:
+        self._registry = registry
+        self._known: dict[bytes, str] = {}
+        for event in plan.input_types:
+            self.know(schemas.event_schema(event.to_dict(), plan.app))
 
-    def destinations(self, partitions: dict[str, int]) -> dict[str, tuple[str, bytes, int]]:
-        """Return, for every complex event, its topic, the frame of its records, and the partitions."""
-        return {
-            defined.name: (
-                defined.topic,
-                self._frame(defined.topic, schemas.event_schema(defined.to_dict(), self._plan.app)),
-                partitions[defined.topic],
-            )
-            for defined in self._plan.defined_types
-        }
-
-    def _frame(self, topic: str, schema: str) -> bytes:
-        if self._registry is None:
-            return schemas.single_object_prefix(schema)
-        return schemas.confluent_prefix(self._registry.register(schemas.subject(topic), schema))
+    def know(self, schema: str) -> bytes:
+        """Take in a schema, and return the frame of the records that name it by its fingerprint."""
+        frame = schemas.single_object_prefix(schema)
+        self._known[frame] = schema
+        return frame
 
     def supply(self, engine: Engine, batch: Batch, stop: threading.Event) -> None:
-        """Give the engine the schemas a batch needs; while the registry is away, wait for it."""
+        """Give the engine the schemas a batch needs; while the registry is away, wait for it until `stop`."""
         for frame in engine.missing_schemas(batch):
             try:
                 engine.add_schema(frame, self._find(frame, stop))
@@ -72,10 +55,45 @@ class Formats:
                 self._known[frame] = self._registry.get(named.schema_id)
                 return self._known[frame]
             except RegistryDown as error:
+                if stop.is_set():
+                    raise
                 # The records are fine: they wait, rather than become dead letters.
                 LOG.warning("%s Waiting for it.", error)
-                if stop.wait(_RETRY_S):
-                    raise
+                stop.wait(_RETRY_S)
+
+
+class Formats:
+    """Schemas of one application, with or without a registry."""
+
+    def __init__(self, plan: Plan, registry_url: str | None) -> None:
+        self._plan = plan
+        self._registry = None if registry_url is None else Registry(registry_url)
+        self._inputs = InputSchemas(plan, self._registry)
+        self._names = Names(plan.app)
+        self._letter_frames = {
+            topic: self._frame(topic, schemas.load("dead_letter"))
+            for topic in (self._names.late, self._names.dead_letters)
+        }
+
+    def destinations(self, partitions: dict[str, int]) -> dict[str, tuple[str, bytes, int]]:
+        """Return, for every complex event, its topic, the frame of its records, and the partitions."""
+        return {
+            defined.name: (
+                defined.topic,
+                self._frame(defined.topic, schemas.event_schema(defined.to_dict(), self._plan.app)),
+                partitions[defined.topic],
+            )
+            for defined in self._plan.defined_types
+        }
+
+    def _frame(self, topic: str, schema: str) -> bytes:
+        if self._registry is None:
+            return schemas.single_object_prefix(schema)
+        return schemas.confluent_prefix(self._registry.register(schemas.subject(topic), schema))
+
+    def supply(self, engine: Engine, batch: Batch, stop: threading.Event) -> None:
+        """Give the engine the schemas a batch needs; while the registry is away, wait for it."""
+        self._inputs.supply(engine, batch, stop)
 
     def letter(self, *, late: bool, body: bytes) -> tuple[str, bytes]:
         """Return the topic and value of a letter."""
