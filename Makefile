@@ -69,7 +69,7 @@ memory: $(VENV)/built  ## what the engine stores over 20 million events, which m
 lock: $(VENV)/deps  ## bring the locks in line with pyproject.toml and engine/Cargo.toml; UPGRADE=1 for newest versions
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet uv
-	$(COMPILE) $(if $(UPGRADE),--upgrade) --extra spark --group dev -o requirements/dev.lock pyproject.toml
+	$(COMPILE) $(if $(UPGRADE),--upgrade) --extra spark --extra parquet --group dev -o requirements/dev.lock pyproject.toml
 	$(COMPILE) -c requirements/dev.lock -o requirements/run.lock pyproject.toml
 	$(COMPILE) -c requirements/dev.lock -o requirements/build.lock --group build
 	cargo update --quiet $(if $(UPGRADE),,--workspace) --manifest-path engine/Cargo.toml

@@ -15,7 +15,7 @@ _RETRY_S = 1.0
 
 
 class InputSchemas:
-    """The schemas that input records may name: those of the rules' events, and a registry's if there is one."""
+    """The schemas that input records may name: those of the rules' events, and those of a registry."""
 
     def __init__(self, plan: Plan, registry: Registry | None) -> None:
         self._registry = registry

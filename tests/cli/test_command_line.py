@@ -41,6 +41,7 @@ def test_all_commands_are_found() -> None:
         ("fmt",),
         ("graph",),
         ("publish",),
+        ("replay",),
         ("reset",),
         ("run",),
         ("services", "down"),
