@@ -107,7 +107,13 @@ def test_a_wrong_line_is_a_sentence(
         (["events.jsonl", "records.jsonl"], "records.jsonl holds records with their coordinates and"),
         (["events.jsonl", "--event", "Tmp"], "The rules know no event 'Tmp'; did you mean Temp?"),
         (["events.jsonl", "--to", "noon"], "'noon' is not a time"),
-        (["events.jsonl", "--from", "1"], "files are read from their beginning"),
+        (["events.jsonl", "--from", "1"], "--topic, --from and --save are for topics"),
+        (["--event", "Temp"], "--event is for files"),
+        (["--from", "noon"], "'noon' is not a time"),
+        (
+            ["--topic", "temp", "--brokers", "127.0.0.1:1"],
+            "The rules read no topic 'temp'; did you mean temps?",
+        ),
         (["events.jsonl", "--output", "no/such/folder"], "no/such/folder cannot be written: No such file"),
     ],
 )
@@ -138,3 +144,9 @@ def test_parquet_without_pyarrow_is_a_sentence(
     result = tocsin("replay", fire_file, "log.parquet")
     assert result.exit_code == 2
     assert "pip install 'tocsin[parquet]'" in result.stderr
+
+
+def test_topics_need_a_broker(tocsin: Tocsin, fire_file: Path) -> None:
+    result = tocsin("replay", fire_file)
+    assert result.exit_code == 2
+    assert "There is no Kafka to connect to" in result.stderr

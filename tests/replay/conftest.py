@@ -70,6 +70,17 @@ def fire() -> Plan:
 
 
 @pytest.fixture
+def compile_fire(unique: Callable[[str], str]) -> Callable[[str, str], Plan]:
+    """Compiles the fire rules with given topics, for an application of the test's own."""
+
+    def build(temps: str, smoke: str) -> Plan:
+        text = FIRE.replace('"temps"', f'"{temps}"').replace('"smoke"', f'"{smoke}"')
+        return compile_rules(text, app=unique("fire"))
+
+    return build
+
+
+@pytest.fixture
 def run(fire: Plan) -> Run:
     """Replays files, by the fire rules unless others are given."""
 

@@ -48,11 +48,13 @@ def eventually(what: str, holds: Callable[[], bool], deadline_s: float = DEADLIN
 
 
 class Application:
-    """The rules of the fire example on topics of their own."""
+    """The rules of the fire example, or others over its events, on topics of their own."""
 
-    def __init__(self, services: ServiceSet, name: str, temps: str, smoke: str, folder: Path) -> None:
+    def __init__(
+        self, services: ServiceSet, name: str, temps: str, smoke: str, folder: Path, rules: str = RULES
+    ) -> None:
         self.services = services
-        self.text = RULES.format(temps=temps, smoke=smoke)
+        self.text = rules.format(temps=temps, smoke=smoke)
         self.plan: Plan = compile_rules(self.text, app=name)
         self.folder = folder
         self.file = folder / f"{name}.tocsin"
@@ -60,7 +62,7 @@ class Application:
         self.record: list[Published] = []
         self._latest_ms = 0
         self.publisher = Publisher(services.bootstrap, services.registry_url, self.plan)
-        self.topic = f"tocsin.{name}.Fire"
+        self.topic = self.plan.defined_types[0].topic
 
     def settings(self, instance: str = "one", **changes: object) -> WorkerSettings:
         return WorkerSettings(

@@ -1,8 +1,8 @@
 """`tocsin replay`: the rules over a stored log."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -12,11 +12,14 @@ from rich.table import Table
 
 from tocsin.cli.options import App, Brokers, Registry, load_plan
 from tocsin.cli.output import err, warn
-from tocsin.errors import InputError
+from tocsin.errors import InputError, UnavailableError
+from tocsin.topology import Plan
 from tocsin.values import time_ms, time_text
+from tocsin.vocabulary import suggestion
 
 if TYPE_CHECKING:
-    from tocsin.replay import Replay, Summary
+    from tocsin.replay import Replay, Stream, Summary
+    from tocsin.settings import Settings
 
 app = typer.Typer()
 
@@ -73,6 +76,13 @@ def replay(  # noqa: PLR0913, PLR0917 – a parameter an option
             help="Where complex events go, as JSON lines; - is standard output.",
         ),
     ] = STDOUT,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep the records that are read from topics, to be replayed from there (.jsonl).",
+        ),
+    ] = None,
     app_name: App = None,
     brokers: Brokers = None,
     registry: Registry = None,
@@ -85,23 +95,47 @@ def replay(  # noqa: PLR0913, PLR0917 – a parameter an option
     Exit codes: 0 the log is read to its end, 1 the rules or the log are wrong, 2 the broker, registry or
     topic is missing, or pyarrow, which Parquet needs.
     """
-    from tocsin.replay import InputSchemas, Replay, open_files
+    from tocsin.replay import InputSchemas, Replay, TopicLog, open_files
     from tocsin.schemas import Registry as SchemaRegistry
     from tocsin.settings import Settings
 
     until_ms = None if until is None else time_ms(until)
+    from_ms = None if start is None else time_ms(start)
     settings = Settings.load(app=app_name, brokers=brokers, registry=registry)
     plan = load_plan(rules, settings)
-    if not files:
-        raise InputError("Say what to replay: the files of a log.")
-    if topics or start is not None:
-        raise InputError("--topic and --from are for topics; files are read from their beginning.")
-    known = InputSchemas(plan, SchemaRegistry(settings.registry) if settings.registry else None)
+    if files and (topics or start is not None or save is not None):
+        raise InputError("--topic, --from and --save are for topics; files are read as they are.")
+    if not files and event_name is not None:
+        raise InputError("--event is for files; what is in topics says itself what it is.")
     with ExitStack() as opened:
-        log = open_files(files, plan, known, event_name)
-        for stream in log:
-            opened.callback(stream.close)
+        address = _registry_address(settings)
+        known = InputSchemas(
+            plan, opened.enter_context(closing(SchemaRegistry(address))) if address else None
+        )
+        if files:
+            log: Sequence[Stream] = open_files(files, plan, known, event_name)
+            for stream in log:
+                opened.callback(stream.close)
+        else:
+            keep = opened.enter_context(_opened(save)) if save else None
+            bootstrap, _ = settings.addresses()
+            on_broker = TopicLog(bootstrap, _chosen(plan, topics), from_ms=from_ms, keep=keep)
+            log = opened.enter_context(on_broker).streams
         _run(Replay(plan, log, known, until_ms=until_ms), output)
+
+
+def _registry_address(settings: "Settings") -> str | None:
+    """Return where schemas are looked up, for files as well; they need no broker."""
+    with suppress(UnavailableError):
+        return settings.addresses()[1]
+    return settings.registry
+
+
+def _chosen(plan: Plan, topics: list[str] | None) -> Sequence[str]:
+    for topic in topics or ():
+        if topic not in plan.input_topics:
+            raise InputError(f"The rules read no topic '{topic}'{suggestion(topic, plan.input_topics)}")
+    return sorted(set(topics or plan.input_topics))
 
 
 def _run(replay: "Replay", output: str) -> None:

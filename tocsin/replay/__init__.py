@@ -12,6 +12,7 @@ Whoever opens streams closes them.
 from tocsin.replay.detection import Replay, Summary
 from tocsin.replay.files import open_files
 from tocsin.replay.streams import Place, Stream
+from tocsin.replay.topics import TopicLog
 from tocsin.workers.formats import InputSchemas
 
-__all__ = ["InputSchemas", "Place", "Replay", "Stream", "Summary", "open_files"]
+__all__ = ["InputSchemas", "Place", "Replay", "Stream", "Summary", "TopicLog", "open_files"]

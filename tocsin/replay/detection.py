@@ -81,19 +81,17 @@ class Replay:
     @property
     def progress(self) -> float:
         """How much of the log is read, from 0 to 1."""
-        done, there_is = (sum(parts) for parts in zip(*(s.progress for s in self._streams), strict=True))
-        return done / there_is if there_is else 1.0
+        parts = [stream.progress for stream in self._streams]
+        return sum(done for done, _ in parts) / max(sum(total for _, total in parts), 1)
 
     def run(self) -> Iterator[list[ComplexEvent]]:
         """Yield what is detected, in the order of its detection, some at a time."""
-        reading = [stream for stream in self._streams if stream.places]
-        while reading:
+        reading = list(self._streams)
+        while reading := [stream for stream in reading if stream.places and not self._is_over(stream)]:
+            self._follow(reading)
             watermarks = self._engine.source_watermarks_ms
             stream = min(reading, key=lambda s: min((watermarks[place], place) for place in s.places))
             yield self._step(stream)
-            if not stream.places or self._is_over(stream):
-                reading.remove(stream)
-            self._follow(reading)
         if self._latest_ms == _UNSEEN_MS:
             raise InputError("There is nothing to replay: the log holds no event that the rules read.")
         until_ms = self._latest_ms if self._until_ms is None else self._until_ms
