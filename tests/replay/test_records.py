@@ -67,7 +67,9 @@ def test_it_does_not_matter_how_the_log_is_cut_into_files(
     assert sorted(run(*halves).identities) == sorted(whole.identities)
     monkeypatch.setattr("tocsin.replay.files.CHUNK", 7)
     for paths in (by_partition, halves, by_partition[::-1]):
-        assert sorted(run(*paths).identities) == sorted(whole.identities)
+        replayed = run(*paths)
+        assert sorted(replayed.identities) == sorted(whole.identities)
+        assert replayed.summary.late == 0
 
 
 def test_what_is_no_event_is_refused_as_a_worker_does(run: Run, lines: WriteLines) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from tests.replay.conftest import MINUTE_MS, START_MS, Replayed, Row, smoke, temp
 from tocsin.errors import InputError, UnavailableError
@@ -21,7 +22,12 @@ DEADLINE_S = 60
 @pytest.fixture
 def plan(topic: Callable[..., str], compile_fire: Compile) -> Plan:
     """The fire rules on topics of their own, which have different numbers of partitions."""
-    return compile_fire(topic("temps", partitions=3), topic("smoke", partitions=2))
+    # The records are older than what brokers keep by default.
+    temps, smokes = (
+        topic("temps", partitions=3, retention_ms="-1"),
+        topic("smoke", partitions=2, retention_ms="-1"),
+    )
+    return compile_fire(temps, smokes)
 
 
 def run(services: ServiceSet, plan: Plan, **options: int) -> Replayed:
@@ -72,6 +78,7 @@ def test_what_is_not_committed_is_not_read(
         producer.begin_transaction()
         send(producer, plan, temp(i, 50 + i, f"area-{i % 7}"))
         send(producer, plan, smoke(i + 0.5, f"area-{i % 7}"))
+        producer.flush()
         if i % 3 == 0:
             producer.abort_transaction()
         else:
@@ -94,6 +101,23 @@ def test_reading_begins_with_the_first_record_of_a_time(
     await_decided(services, plan)
     replayed = run(services, plan, from_ms=START_MS + 7 * MINUTE_MS)
     assert (replayed.values, replayed.summary.read) == ([57, 58, 59], 6)
+
+
+def test_records_that_go_away_meanwhile_are_a_sentence(
+    services: ServiceSet, plan: Plan, producer: Producer, admin: AdminClient
+) -> None:
+    producer.begin_transaction()
+    send(producer, plan, smoke(1))
+    producer.commit_transaction()
+    await_decided(services, plan)
+    with TopicLog(services.bootstrap, plan.input_topics) as log:
+        (stream,) = log.streams
+        for deleted in admin.delete_records([TopicPartition(*stream.place, 1)]).values():
+            deleted.result()
+        # Whether the record is fetched before it is deleted is a race: ask for it again.
+        log._consumer.assign([TopicPartition(*stream.place, 0)])
+        with pytest.raises(UnavailableError, match="were deleted before they were read"):
+            stream.read()
 
 
 def test_topics_without_records_are_a_sentence(services: ServiceSet, plan: Plan) -> None:

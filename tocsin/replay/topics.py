@@ -18,8 +18,10 @@ from tocsin.replay.streams import CHUNK, Place
 LEAST = 100
 """Records of a partition that are read at a time, however many partitions there are."""
 
-_AHEAD = 8
+_AHEAD = 16
 """Chunks of a partition that are fetched while others are read."""
+
+_DELETED = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})  # noqa: SLF001 – its public spelling
 
 _POLL_S = 0.5
 _SILENCE_S = 60.0
@@ -46,7 +48,8 @@ class TopicLog:
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": 65_536,
-                "fetch.message.max.bytes": 4_194_304,
+                # What is fetched of a partition that is then held back is fetched again.
+                "fetch.message.max.bytes": 262_144,
                 # What is not there yet is not read: nobody waits for it.
                 "fetch.wait.max.ms": 10,
             },
@@ -82,7 +85,15 @@ class TopicLog:
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 – its public spelling
                 stream.is_read = True
             else:
-                raise unavailable(error, self._brokers)
+                raise self._failure(stream.place, error)
+
+    def _failure(self, place: Place, error: KafkaError) -> UnavailableError:
+        if error.code() not in _DELETED:
+            return unavailable(error, self._brokers)
+        return UnavailableError(
+            f"Records of '{place[0]}' were deleted before they were read: the topic keeps them no longer. "
+            "Begin later, with --from."
+        )
 
     def keep(self, messages: Sequence[Message]) -> None:
         """Write down what is read, if that is wanted."""
