@@ -71,6 +71,23 @@ def test_what_is_out_of_order_by_more_than_the_lateness_is_late(
     assert (replayed.values, replayed.summary.late) == ([60], 1)
 
 
+def test_rules_that_cross_partitions_run_too(run: Run, lines: WriteLines) -> None:
+    plan = compile_rules(
+        'event Temp (area: string, value: double) on "temps" key area;'
+        'event Smoke (area: string) on "smoke" key area;'
+        "define Far (area: string, value: double) "
+        "from Smoke as s and last Temp(value > 45) as t within 3 min from s "
+        'where area = s.area, value = t.value; rule Page on Far if value > 60 do call "ops:page";',
+        app="far",
+    )
+    path = lines("events.jsonl", [temp(0, 50), smoke(1, "attic"), temp(2, 70, "kitchen"), smoke(3)])
+    replayed = run(path, plan=plan)
+    assert [(far.attributes["area"], far.attributes["value"]) for far in replayed] == [
+        ("attic", 50),
+        ("hall", 70),
+    ]
+
+
 class TestTheEnd:
     @pytest.fixture
     def absence(self) -> Plan:
