@@ -1,5 +1,6 @@
 """Avro object container files."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -14,9 +15,12 @@ from tocsin.replay.rows import Row
 from tocsin.schemas import SchemaError
 from tocsin.schemas.parsing import parse
 
+_MICROS = "timestamp-micros"
+_MICROS_A_MS = 1_000
+
 
 class AvroRows:
-    """The records of a container file, each with its bytes."""
+    """The records of a container file, each with its bytes; times are milliseconds since 1970."""
 
     unit = "record"
 
@@ -35,6 +39,7 @@ class AvroRows:
         if not isinstance(schema, RecordSchema):
             self._file.close()
             raise InputError(f"{path} holds values of type {schema.type}, and no records.")
+        self._in_micros = _in_micros(self._reader.schema)
         self.columns: frozenset[str] | None = frozenset(field.name for field in schema.fields)
 
     @property
@@ -53,11 +58,25 @@ class AvroRows:
                 return
             except Exception as error:  # a damaged file fails in as many ways as there are bytes
                 raise InputError(f"{self.path}, record {number}: This cannot be read: {error}") from error
+            for name in self._in_micros:
+                at = values[name]
+                values[name] = at // _MICROS_A_MS if isinstance(at, int) else at
             yield Row(number, values, body)
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+
+def _in_micros(schema: str) -> list[str]:
+    """Return the fields that are times in microseconds, as Spark writes them."""
+    kinds = {field["name"]: field["type"] for field in json.loads(schema)["fields"]}
+    branches = {name: kind if isinstance(kind, list) else [kind] for name, kind in kinds.items()}
+    return [
+        name
+        for name, kinds_ in branches.items()
+        if any(isinstance(kind, dict) and kind.get("logicalType") == _MICROS for kind in kinds_)
+    ]
 
 
 class _Sliced(DatumReader):
