@@ -188,7 +188,8 @@ class Rule:
     wrong, `spent` those that had a meaning within one constituent only (and which), `certain` the attributes
     and constituents that its conditions prove to be there. `context` is None where the source is no event
     expression. A higher `priority` goes first. `keys` has the attribute by which each constituent must be
-    partitioned; where it is empty, any partition will do.
+    partitioned; where it is empty, any partition will do. `reads` has the types
+    that come from topics, of what it is made of too, and the attribute by which each is read.
 
     `sound` is false when something about it was reported: its source may be incomplete, and is not judged.
     """
@@ -221,6 +222,7 @@ class Rule:
     # What the planner finds out.
     placement: Placement = Placement.GLOBAL
     keys: dict[int, int] = field(default_factory=dict)
+    reads: dict[str, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         declaration = self.declaration

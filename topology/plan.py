@@ -30,6 +30,7 @@ __all__ = [
     "EventType",
     "FactNode",
     "Forward",
+    "Group",
     "JoinNode",
     "Leaf",
     "Match",
@@ -80,19 +81,33 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Subscribers that have to do with each other, and all nodes they rest on."""
+
+    subscribers: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+    def to_dict(self) -> Dict:
+        """Return the JSON form."""
+        return {"subscribers": list(self.subscribers), "nodes": list(self.nodes)}
+
+
+@dataclass(frozen=True, slots=True)
 class Subtopology:
     """Nodes that run in one task, the topics they read, and what they send on to other sub-topologies.
 
-    `groups` are the subscribers of a global one that have nothing to do with each other: each group can run
-    by itself.
+    `subscribers` are the definitions and rules that belong here; other definitions among the nodes only make
+    what these read. `groups` are the subscribers of a global one that have nothing to do with each other:
+    each group has a partition of its own.
     """
 
     name: str
     kind: Placement
     topics: tuple[str, ...]
     nodes: tuple[int, ...]
+    subscribers: tuple[int, ...] = ()
     forwards: tuple[Forward, ...] = ()
-    groups: tuple[tuple[int, ...], ...] = ()
+    groups: tuple[Group, ...] = ()
 
     def to_dict(self) -> Dict:
         """Return the JSON form."""
@@ -101,8 +116,9 @@ class Subtopology:
             "kind": self.kind.value,
             "topics": list(self.topics),
             "nodes": list(self.nodes),
+            "subscribers": list(self.subscribers),
             "forwards": [forward.to_dict() for forward in self.forwards],
-            "groups": [list(group) for group in self.groups],
+            "groups": [group.to_dict() for group in self.groups],
         }
 
 
@@ -141,7 +157,9 @@ class Plan:
 
     def undivided(self) -> "Plan":
         """Return the same rules in one task, which reads every input: what tests and replays run."""
-        whole = Subtopology("undivided", Placement.LOCAL, self.input_topics, tuple(range(len(self.nodes))))
+        nodes = tuple(range(len(self.nodes)))
+        subscribers = tuple(n for n in nodes if isinstance(self.nodes[n], DefineNode | RuleNode))
+        whole = Subtopology("undivided", Placement.LOCAL, self.input_topics, nodes, subscribers)
         return replace(self, subtopologies=(whole,))
 
     def type_named(self, name: str) -> EventType | None:

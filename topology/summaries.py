@@ -66,7 +66,7 @@ class Summaries:
         self._kinds: dict[int, str] = {}
         for sub in subtopologies:
             routed = sub.kind == "local" and not forwarded.isdisjoint(sub.topics)
-            self._kinds |= dict.fromkeys(sub.nodes, "route" if routed else sub.kind.value)
+            self._kinds |= dict.fromkeys(sub.subscribers, "route" if routed else sub.kind.value)
 
     def all(self) -> tuple[RuleSummary, ...]:
         """Return the summaries of all definitions and rules, in the order of the file."""

@@ -1,10 +1,12 @@
 """Keys and sub-topologies: which rules are local, what is re-keyed, and what runs in one place for all."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.topology.planned import compiled, placements
 from tocsin.topology import Plan
-from tocsin.topology.plan import Subtopology
+from tocsin.topology.plan import DefineNode, RuleNode, Subtopology
 
 
 def sub(plan: Plan, name: str) -> Subtopology:
@@ -46,6 +48,13 @@ def test_local(rule: str) -> None:
     assert [(s.name, s.kind, s.forwards, s.groups) for s in plan.subtopologies] == [
         ("local", "local", (), ())
     ]
+
+
+def belonging(plan: Plan, nodes: Iterable[int]) -> list[str]:
+    """Return the definitions and rules among some nodes, in the order of the file."""
+    found = [plan.nodes[number] for number in nodes]
+    subscribers = [node for node in found if isinstance(node, DefineNode | RuleNode)]
+    return [node.rule for node in sorted(subscribers, key=lambda node: node.order)]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +135,7 @@ def test_the_key_that_spares_most_routes() -> None:
     assert placements(plan) == {"D": "local"}
 
 
-def test_filtered_events_and_whole_definitions_stay_local_below_a_global_rule() -> None:
+def test_a_global_rule_makes_again_what_it_reads() -> None:
     plan = compiled("""
         define Fire (area: string)
         from Smoke(area = $a) as s and last Temp(area = $a) as t within 3 min from s where area = $a;
@@ -142,19 +151,26 @@ def test_filtered_events_and_whole_definitions_stay_local_below_a_global_rule() 
         "Both": "global",
         "Alone": "global",
     }
-    kinds = [node["kind"] for node in plan.to_dict()["nodes"]]
-    rain = next(i for i, n in enumerate(plan.to_dict()["nodes"]) if n["kind"] == "source" and n["type"] == 2)
     route, local, everywhere = (sub(plan, name) for name in ("route", "local", "global"))
-    assert rain in route.nodes
-    assert [f.topic for f in (*route.forwards, *local.forwards)] == ["tocsin.test.global"] * 5
-    assert [plan.types[f.type].name for f in local.forwards] == ["Fire"]
+    assert {forward.topic for forward in route.forwards} == {"tocsin.test.global"}
+    assert [plan.types[f.type].name for f in route.forwards] == ["Temp", "Smoke", "Rain", "Tag", "Page"]
+    assert route.topics == tuple(sorted(plan.types[f.type].topic for f in route.forwards))
+    assert local.forwards == ()
     assert everywhere.topics == ("tocsin.test.global",)
-    assert [kinds[n] for n in local.nodes].count("define") == 1
     # Spread, Storm and Both have to do with each other, Alone has not.
-    assert [len(group) for group in everywhere.groups] == [3, 1]
+    assert [belonging(plan, group.subscribers) for group in everywhere.groups] == [
+        ["Spread", "Storm", "Both"],
+        ["Alone"],
+    ]
+    assert [belonging(plan, group.nodes) for group in everywhere.groups] == [
+        ["Fire", "Spread", "Storm", "Both"],
+        ["Alone"],
+    ]
+    assert belonging(plan, local.subscribers) == ["Fire"]
+    assert belonging(plan, everywhere.subscribers) == ["Spread", "Storm", "Both", "Alone"]
 
 
-def test_none_waits_for_itself() -> None:
+def test_what_is_made_of_something_global_is_global() -> None:
     plan = compiled("""
         define Fire (area: string) from Smoke(area = $a) where area = $a;
         define Any (area: string) from Fire as f ; Temp as t within 1 h where area = t.area;
@@ -162,16 +178,40 @@ def test_none_waits_for_itself() -> None:
         from Any(area = $a) as x and last Fire(area = $a) as f within 1 h from x where area = $a;
         define Last from Later as x ; Temp within 1 h;
         """)
-    names = {s.name: [plan.to_dict()["nodes"][n].get("rule") for n in s.nodes] for s in plan.subtopologies}
-    placed_rules = {name: sorted(filter(None, rules)) for name, rules in names.items()}
-    assert placed_rules == {
+    assert {s.name: belonging(plan, s.subscribers) for s in plan.subtopologies} == {
         "route": [],
         "local": ["Fire"],
-        "global": ["Any"],
-        "routed": ["Later"],
-        "global-2": ["Last"],
+        "global": ["Any", "Later", "Last"],
     }
-    assert sub(plan, "routed").topics == ("tocsin.test.Any-by-area", "tocsin.test.Fire")
+
+
+def test_what_is_made_of_something_routed_is_routed() -> None:
+    plan = compiled("""
+        define Seen (area: string)
+        from Badge(area = $a) as b and last Temp(area = $a) as t within 1 h from b where area = $a;
+        define Twice (area: string) from Seen(area = $a) ; Rain(area = $a) within 1 h where area = $a;
+        """)
+    assert placements(plan) == {"Seen": "route", "Twice": "route"}
+    assert sub(plan, "routed").topics == ("rain", "temps", "tocsin.test.Badge-by-area")
+
+
+def test_a_complex_event_by_another_attribute_than_its_own_is_global() -> None:
+    plan = compiled("""
+        define Seen (area: string, person: string)
+        from Badge(area = $a) as b and last Temp(area = $a) as t within 1 h from b
+        where area = $a, person = b.person;
+        define Who from Seen(person = $p) ; Tag(id = $p) within 1 h;
+        """)
+    assert placements(plan) == {"Seen": "route", "Who": "global"}
+
+
+def test_an_event_that_is_needed_by_two_attributes_is_read_in_one_place() -> None:
+    plan = compiled("""
+        define Seen (area: string)
+        from Badge(area = $a) as b and last Temp(area = $a) as t within 1 h from b where area = $a;
+        define Two from Seen(area = $a) ; Badge(person = $a) within 1 h;
+        """)
+    assert placements(plan) == {"Seen": "route", "Two": "global"}
 
 
 def test_recursion_stays_local_if_its_key_is_carried_on() -> None:

@@ -116,6 +116,7 @@ def test_the_fire_example() -> None:
                 "kind": "local",
                 "topics": ["smoke", "temps"],
                 "nodes": [0, 1, 2, 3],
+                "subscribers": [3],
                 "forwards": [],
                 "groups": [],
             }

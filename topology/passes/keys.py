@@ -3,9 +3,13 @@
 A rule is local if every constituent is tied to the others by the attribute its records are keyed by, or if it
 keeps nothing. It needs a route if the ties are there but some records are keyed by something else. All others
 are global. Rules that depend on each other in a cycle, or through facts that rules change, share one fate.
+
+A complex event is made again wherever it is read, from the events it is made of, so that it stands at its
+place among them. Hence a rule over complex events is detected by a key only where all those events are there
+by it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tocsin.topology.model import ChangeFact, Compilation, Constituent, Part, Rule
 from tocsin.topology.plan import Placement
@@ -23,10 +27,13 @@ Place = tuple[int, int]
 """A constituent and one of its fields, by index."""
 Group = set[Place]
 """Places that hold one value."""
+Reads = dict[str, int | None]
+"""Types that come from topics, and the attribute by which each is read."""
 
 
 def analyse_keys(compilation: Compilation) -> None:
-    """Fill placement and keys of every rule, and the key of what it defines."""
+    """Fill placement and keys of every rule, what it reads by them, and the key of what it defines."""
+    made: dict[str, Reads | None] = {}
     for unit in units(compilation):
         own = {rule.output.name for rule in unit if rule.output is not None}
         # A type that is made of itself is keyed as its definitions find fit; then that must hold everywhere.
@@ -34,6 +41,57 @@ def analyse_keys(compilation: Compilation) -> None:
         _key_outputs(unit, carried)
         if len(unit) > 1 or any(c.event.name in own for c in unit[0].constituents):
             _agree(unit, own)
+        reads = _reads(unit, own, made, compilation.types)
+        if reads is None:
+            _globally(unit)
+        elif any(key not in {None, compilation.types[name].key} for name, key in reads.items()):
+            for rule in unit:
+                rule.placement = Placement.ROUTE
+        for rule in unit:
+            rule.reads = reads or {}
+        made |= dict.fromkeys(own, reads)
+
+
+def _reads(
+    unit: Sequence[Rule], own: set[str], made: dict[str, Reads | None], types: Mapping[str, Type]
+) -> Reads | None:
+    """Return the types that rules and what they are made of read, and by which attribute each, if by one.
+
+    There is nothing to return where they are not all there in one partition.
+    """
+    found: Reads = {}
+    for rule in unit:
+        if rule.placement is Placement.GLOBAL:
+            return None
+        for constituent in rule.constituents:
+            if constituent.event.kind is Kind.TIMER:
+                continue
+            key = rule.keys.get(constituent.index)
+            for name in constituent.event.with_subtypes:
+                if name in own:
+                    continue
+                read = made.get(name, {name: key})
+                moved = name in made and key is not None and key != types[name].key
+                if read is None or moved or not _merge(found, read):
+                    return None
+    return found
+
+
+def _merge(found: Reads, more: Reads) -> bool:
+    """Add what is read; false where an event would have to be in two places."""
+    for name, key in more.items():
+        known = found.setdefault(name, key)
+        if known is None:
+            found[name] = key
+        elif key not in {None, known}:
+            return False
+    return True
+
+
+def _globally(unit: Sequence[Rule]) -> None:
+    for rule in unit:
+        rule.placement, rule.keys = Placement.GLOBAL, {}
+    _key_outputs(unit, [set() for _ in unit])
 
 
 def _place(rule: Rule, open_types: set[str]) -> Group:
@@ -73,9 +131,7 @@ def _agree(unit: Sequence[Rule], own: set[str]) -> None:
         for rule in unit:
             rule.placement = Placement.ROUTE if routed else Placement.LOCAL
         return
-    for rule in unit:
-        rule.placement, rule.keys = Placement.GLOBAL, {}
-    _key_outputs(unit, [set() for _ in unit])
+    _globally(unit)
 
 
 def _keeps_nothing(rule: Rule) -> bool:

@@ -1,8 +1,9 @@
-"""Sub-topologies: which rules run in one task, which topics it reads, and what it sends on to others.
+"""Sub-topologies: which rules run in one task, which topics it reads, and what is sent on to it.
 
 A task reads an event where its records are keyed as its rules need them: on their own topic, or forwarded by
-another attribute or to the one place of global rules. Sub-topologies have levels and read only from lower
-ones, so that none waits for itself.
+another attribute or to the one place of global rules. Only what comes from topics is forwarded: complex
+events that a task reads and that belong to another one are made again, so that they stand at their place
+among the events they are made of.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from tocsin.topology.plan import (
     DefineNode,
     FactNode,
     Forward,
+    Group,
     Placement,
     RuleNode,
     SourceNode,
@@ -37,16 +39,27 @@ def place_rules(compilation: Compilation) -> None:
 
 @dataclass(eq=False)
 class _Task:
-    """A sub-topology on its way; `keys` has the attribute by which it reads each type."""
+    """A sub-topology on its way; `reads` has the attribute by which it reads each type, if by one."""
 
     name: str
     placement: Placement
-    level: int = 0
-    keys: dict[str, int] = field(default_factory=dict)
+    reads: dict[str, int | None] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
     forwards: dict[tuple[int, int | None, str], set[int]] = field(default_factory=dict)
+
+    def suits(self, unit: Sequence[Rule]) -> bool:
+        """Tell whether rules can run here: no type is read in two ways."""
+        known = ((self.reads.get(name), key) for rule in unit for name, key in rule.reads.items())
+        return all(own is None or key in {None, own} for own, key in known)
+
+    def add(self, unit: Sequence[Rule]) -> None:
+        """Let rules run here."""
+        self.rules += unit
+        for rule in unit:
+            for name, key in rule.reads.items():
+                self.reads[name] = self.reads.get(name) if key is None else key
 
     def forward(self, node: int, number: int, key: int | None, topic: str) -> None:
         """Send on what a leaf lets pass."""
@@ -64,7 +77,6 @@ class _Places:
         self._numbers = {name: number for number, name in enumerate(compilation.types)}
         self._nodes = compilation.nodes
         self._tasks: list[_Task] = []
-        self._makers: dict[str, _Task] = {}
         self._route = _Task("route", Placement.ROUTE)
         self._subscribers = {
             node.order: number
@@ -72,58 +84,46 @@ class _Places:
             if isinstance(node, DefineNode | RuleNode)
         }
         self._orders = {id(rule): order for order, rule in enumerate(compilation.rules)}
+        self._makers: dict[str, list[int]] = {}
+        for rule in compilation.rules:
+            if rule.output is not None:
+                self._makers.setdefault(rule.output.name, []).append(self._subscriber(rule))
 
     def add(self, unit: Sequence[Rule]) -> None:
         """Put a unit into the first task that suits it, or into a new one."""
         placement = unit[0].placement
-        needs = self._needs(unit)
-        made = {rule.output.name for rule in unit if rule.output is not None}
-        makers = {name: self._makers[name] for name in needs if name in self._makers}
-        suitable = (task for task in self._tasks if task.placement is placement)
-        task = next((task for task in suitable if self._suits(task, needs, makers)), None)
+        alike = [task for task in self._tasks if task.placement is placement]
+        task = next((task for task in alike if task.suits(unit)), None)
         if task is None:
-            number = 1 + sum(other.placement is placement for other in self._tasks)
-            name = _NAMES[placement] + (f"-{number}" if number > 1 else "")
-            level = max((maker.level + 1 for maker in makers.values()), default=0)
-            task = _Task(name, placement, level)
+            name = _NAMES[placement] + (f"-{len(alike) + 1}" if alike else "")
+            task = _Task(name, placement)
             self._tasks.append(task)
-        task.rules += unit
-        task.keys |= {name: key for name, key in needs.items() if key is not None}
-        self._makers |= dict.fromkeys(made, task)
+        task.add(unit)
 
     def finished(self) -> list[Subtopology]:
         """Return the sub-topologies, that of the routes first."""
         for task in self._tasks:
-            for rule in task.rules:
-                subscriber = self._subscriber(rule)
-                task.nodes |= {subscriber, *below(subscriber, self._nodes)}
-        for task in self._tasks:
+            task.nodes = self._rest_on([self._subscriber(rule) for rule in task.rules])
             for number in sorted(task.nodes):
                 self._read(number, task)
         tasks = [self._route, *self._tasks] if self._route.forwards else self._tasks
         return [self._subtopology(task) for task in tasks]
 
-    def _needs(self, unit: Sequence[Rule]) -> dict[str, int | None]:
-        """Return every type that rules read, and the attribute by which they need it, if by one."""
-        needs: dict[str, int | None] = {}
-        for rule in unit:
-            for constituent in rule.constituents:
-                if constituent.event.kind is not Kind.TIMER:
-                    for name in constituent.event.with_subtypes:
-                        key = rule.keys.get(constituent.index)
-                        needs[name] = needs.get(name) if key is None else key
-        return needs
-
-    def _suits(self, task: _Task, needs: dict[str, int | None], makers: dict[str, _Task]) -> bool:
-        for name, key in needs.items():
-            maker = makers.get(name)
-            if maker is not None and maker is not task and maker.level >= task.level:
-                return False
-            if key is not None and task.keys.get(name, key) != key:
-                return False
-            if maker is task and key not in {None, self._types[name].key}:
-                return False
-        return True
+    def _rest_on(self, subscribers: Sequence[int]) -> set[int]:
+        """Return all nodes that subscribers need, those that make the complex events they read among them."""
+        found: set[int] = set()
+        waiting = list(subscribers)
+        while waiting:
+            subscriber = waiting.pop()
+            if subscriber in found:
+                continue
+            nodes = below(subscriber, self._nodes)
+            found |= nodes
+            for node in (self._nodes[number] for number in nodes):
+                if isinstance(node, SourceNode):
+                    for name in self._types[self._names[node.type]].with_subtypes:
+                        waiting += self._makers.get(name, ())
+        return found
 
     def _read(self, number: int, task: _Task) -> None:
         """Find out where a task has the events and facts of a leaf from."""
@@ -131,10 +131,10 @@ class _Places:
         if not isinstance(node, SourceNode | FactNode | ChangeNode):
             return
         for name in self._types[self._names[node.type]].with_subtypes:
-            read, maker = self._types[name], self._makers.get(name)
-            if maker is task or (read.kind is Kind.FACT and read.explicit):
+            read = self._types[name]
+            if name in self._makers or (read.kind is Kind.FACT and read.explicit):
                 continue
-            key = task.keys.get(name)
+            key = task.reads.get(name)
             if task.placement is Placement.GLOBAL:
                 self._forward(number, read, None, f"tocsin.{self._app}.{task.name}", task)
             elif key is None or key == read.key:
@@ -144,10 +144,8 @@ class _Places:
                 self._forward(number, read, key, topic, task)
 
     def _forward(self, number: int, read: Type, key: int | None, topic: str, task: _Task) -> None:
-        maker = self._makers.get(read.name)
-        if maker is None:
-            self._route.topics.add(read.topic)
-        (maker or self._route).forward(number, self._numbers[read.name], key, topic)
+        self._route.topics.add(read.topic)
+        self._route.forward(number, self._numbers[read.name], key, topic)
         task.topics.add(topic)
 
     def _subscriber(self, rule: Rule) -> int:
@@ -161,6 +159,7 @@ class _Places:
             kind,
             tuple(sorted(task.topics)),
             tuple(sorted(task.nodes)),
+            tuple(sorted(self._subscriber(rule) for rule in task.rules)),
             tuple(
                 Forward(number, tuple(sorted(nodes)), key, topic)
                 for (number, key, topic), nodes in task.forwards.items()
@@ -168,8 +167,9 @@ class _Places:
             self._groups(task) if kind is Placement.GLOBAL else (),
         )
 
-    def _groups(self, task: _Task) -> tuple[tuple[int, ...], ...]:
+    def _groups(self, task: _Task) -> tuple[Group, ...]:
         """Return the subscribers that have to do with each other, by what they make and what they change."""
+        here = {rule.output.name for rule in task.rules if rule.output is not None}
         groups: Classes[int] = Classes()
         first: dict[str, int] = {}
         for rule in task.rules:
@@ -179,6 +179,9 @@ class _Places:
             if rule.output is not None:
                 touched.add(rule.output.name)
             for name in sorted(touched):
-                if self._makers.get(name) is task or self._types[name].kind is Kind.FACT:
+                if name in here or self._types[name].kind is Kind.FACT:
                     groups.join(first.setdefault(name, subscriber), subscriber)
-        return tuple(tuple(sorted(group)) for group in groups.sets())
+        return tuple(
+            Group(tuple(sorted(group)), tuple(sorted(self._rest_on(sorted(group)))))
+            for group in groups.sets()
+        )

@@ -67,10 +67,17 @@ class _Explanation:
             yield f"  sends to {topic}"
             yield from (f"    {line}" for forward in sub.forwards for line in self._sent(forward, topic))
         if len(sub.groups) > 1:
-            groups = (", ".join(self._view.subscriber(i).rule for i in group) for group in sub.groups)
+            groups = (
+                ", ".join(self._view.subscriber(i).rule for i in group.subscribers) for group in sub.groups
+            )
             yield f"  can run apart: {' | '.join(groups)}"
+        made = [
+            self._view.subscriber(i).rule for i in self._in_order() if i in {*sub.nodes} - {*sub.subscribers}
+        ]
+        if made:
+            yield f"  makes again for itself: {', '.join(made)}"
         for index in self._in_order():
-            if index in sub.nodes:
+            if index in sub.subscribers:
                 yield ""
                 yield from self._graph(index)
 

@@ -187,7 +187,7 @@ class _Picture:
 
     def _band(self, index: int) -> int:
         """Return the sub-topology that a node runs in."""
-        return next(i for i, sub in enumerate(self._plan.subtopologies) if index in sub.nodes)
+        return self._view.first_subtopology(index)
 
     # --- links ----------------------------------------------------------------------------------------------
 

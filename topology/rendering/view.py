@@ -19,6 +19,7 @@ from tocsin.topology.plan import (
     Subtopology,
     TimerNode,
 )
+from tocsin.topology.planning.reach import below
 from tocsin.topology.rendering.wording import Slot
 
 Subscriber = DefineNode | RuleNode
@@ -90,7 +91,16 @@ class View:
 
     @cached_property
     def _members(self) -> tuple[frozenset[int], ...]:
-        return tuple(frozenset(sub.nodes) for sub in self.plan.subtopologies)
+        # What a sub-topology makes again is shown where it belongs.
+        return tuple(
+            frozenset(i for subscriber in sub.subscribers for i in below(subscriber, self.nodes))
+            or frozenset(sub.nodes)
+            for sub in self.plan.subtopologies
+        )
+
+    def first_subtopology(self, index: int) -> int:
+        """Return the first sub-topology that has a node."""
+        return next(i for i, members in enumerate(self._members) if index in members)
 
     def place(self, index: int) -> Subtopology:
         """Return the sub-topology that a node runs in."""
