@@ -14,6 +14,8 @@ pub struct Record {
     pub timestamp: i64,
     pub key: Option<Span>,
     pub value: Option<Span>,
+    /// Bytes of key, value and headers together.
+    pub size: usize,
     /// Index into the batch's headers, for the few records that have any.
     headers: Option<u32>,
 }
@@ -50,9 +52,11 @@ impl Batch {
     }
 
     pub fn push(&mut self, offset: i64, timestamp: i64, key: Option<&[u8]>, value: Option<&[u8]>) {
+        let before = self.arena.len();
         let key = key.map(|bytes| self.keep(bytes));
         let value = value.map(|bytes| self.keep(bytes));
-        self.records.push(Record { offset, timestamp, key, value, headers: None });
+        let size = self.arena.len() - before;
+        self.records.push(Record { offset, timestamp, key, value, size, headers: None });
     }
 
     /// Gives the record pushed last its headers.
@@ -60,6 +64,7 @@ impl Batch {
         let kept: Vec<_> = headers.map(|(name, value)| (name.to_owned(), self.keep(value))).collect();
         if let Some(record) = self.records.last_mut() {
             record.headers = Some(self.headers.len() as u32);
+            record.size += kept.iter().map(|(name, value)| name.len() + value.len).sum::<usize>();
             self.headers.push(kept);
         }
     }
@@ -75,24 +80,20 @@ impl Batch {
         &self.arena[span.at..span.at + span.len]
     }
 
-    /// Bytes of key, value and headers together.
-    #[inline]
-    pub fn size(&self, record: &Record) -> usize {
-        let plain = record.key.map_or(0, |span| span.len) + record.value.map_or(0, |span| span.len);
-        match record.headers {
-            None => plain,
-            Some(_) => plain + self.headers(record).iter().map(|(n, v)| n.len() + v.len()).sum::<usize>(),
-        }
-    }
-
     pub fn headers(&self, record: &Record) -> Headers<'_> {
         let list = record.headers.map(|index| self.headers[index as usize].as_slice()).unwrap_or_default();
         list.iter().map(|(name, span)| (name.as_str(), self.bytes(*span))).collect()
     }
 
-    pub fn cloud_event(&self, record: &Record) -> Option<CloudEvent<'_>> {
-        record.headers?;
-        let mut found = CloudEvent::default();
+    /// Few records are one; that most are not is told by one word.
+    #[inline]
+    pub fn cloud_event(&self, record: &Record) -> Option<Box<CloudEvent<'_>>> {
+        record.headers.and_then(|_| self.cloud_event_in_headers(record))
+    }
+
+    #[cold]
+    fn cloud_event_in_headers(&self, record: &Record) -> Option<Box<CloudEvent<'_>>> {
+        let mut found = Box::<CloudEvent>::default();
         let mut is_one = false;
         for (name, value) in self.headers(record) {
             match name {

@@ -1,18 +1,120 @@
 //! An event in memory: its place in the total order, and the attributes some rule needs as one compact row.
 
 use std::cmp::Ordering;
+use std::ops::{Deref, DerefMut};
 
-use smallvec::SmallVec;
 use triomphe::{Arc, UniqueArc};
 
 use crate::state;
 use crate::value::Value;
 
-/// Bytes of a row kept inside the event; longer rows move to the heap.
-const INLINE: usize = 48;
+/// Bytes of a row kept inside the event, which makes seven words of it; longer rows move to the heap.
+const INLINE: usize = 54;
 
 /// `[null bitmap][slots of 8 bytes][tail]`: a slot is a number, or offset and length of a string in the tail.
-pub type Row = SmallVec<[u8; INLINE]>;
+#[derive(Debug, Clone)]
+pub enum Row {
+    Short { len: u8, bytes: [u8; INLINE] },
+    Long(Vec<u8>),
+}
+
+impl Row {
+    #[inline]
+    pub fn from_slice(bytes: &[u8]) -> Row {
+        let mut row = Row::Short { len: 0, bytes: [0; INLINE] };
+        row.push_tail(bytes);
+        row
+    }
+
+    pub fn from_vec(bytes: Vec<u8>) -> Row {
+        if bytes.len() <= INLINE {
+            Row::from_slice(&bytes)
+        } else {
+            Row::Long(bytes)
+        }
+    }
+
+    /// Becomes the row that another one is.
+    #[inline]
+    pub fn restart(&mut self, from: &Row) {
+        match (self, from) {
+            (Row::Short { len, bytes }, Row::Short { len: from_len, bytes: from }) => {
+                (*len, *bytes) = (*from_len, *from);
+            }
+            (row, from) => *row = from.clone(),
+        }
+    }
+
+    /// Its bytes and the room behind them, which is quicker to tell. What a slot or a range says lies in the bytes.
+    #[inline]
+    fn room(&self) -> &[u8] {
+        match self {
+            Row::Short { bytes, .. } => bytes,
+            Row::Long(bytes) => bytes,
+        }
+    }
+
+    /// Writes the slot at `at`, the attribute of which is not null already.
+    #[inline]
+    pub fn set(&mut self, at: u16, raw: u64) {
+        let at = usize::from(at);
+        match self {
+            Row::Short { bytes, .. } => bytes[at..at + 8].copy_from_slice(&raw.to_le_bytes()),
+            Row::Long(bytes) => bytes[at..at + 8].copy_from_slice(&raw.to_le_bytes()),
+        }
+    }
+
+    #[inline]
+    pub fn set_text(&mut self, at: u16, text: &[u8]) {
+        let range = self.push_tail(text);
+        self.set(at, range.raw());
+    }
+
+    pub fn set_null(&mut self, slot: Slot) {
+        self[slot.index as usize / 8] |= 1 << (slot.index % 8);
+    }
+
+    #[cold]
+    fn push_long(&mut self, more: &[u8]) {
+        match self {
+            Row::Long(bytes) => bytes.extend_from_slice(more),
+            Row::Short { .. } => {
+                let mut bytes = Vec::with_capacity(2 * (self.len() + more.len()));
+                bytes.extend_from_slice(self);
+                bytes.extend_from_slice(more);
+                *self = Row::Long(bytes);
+            }
+        }
+    }
+}
+
+impl Deref for Row {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Row::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Row::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for Row {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Row::Short { len, bytes } => &mut bytes[..usize::from(*len)],
+            Row::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Vec<u8>> for Row {
+    fn from(bytes: Vec<u8>) -> Row {
+        Row::from_vec(bytes)
+    }
+}
 
 /// A place in the tail of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +127,10 @@ impl Range {
     /// As it stands in a slot.
     fn of(raw: u64) -> Range {
         Range { at: raw as u32, len: (raw >> 32) as u32 }
+    }
+
+    fn raw(self) -> u64 {
+        u64::from(self.at) | (u64::from(self.len) << 32)
     }
 }
 
@@ -79,7 +185,7 @@ pub struct Event {
 impl Event {
     #[inline]
     pub fn bytes(&self, range: Range) -> &[u8] {
-        &self.row[range.at as usize..(range.at + range.len) as usize]
+        &self.row.room()[range.at as usize..(range.at + range.len) as usize]
     }
 
     /// Nothing yet, to be filled.
@@ -154,12 +260,13 @@ impl Event {
 
     #[inline]
     pub fn value(&self, slot: Slot) -> Value<'_> {
+        let row = self.row.room();
         let index = slot.index as usize;
-        if self.row[index / 8] & (1 << (index % 8)) != 0 {
+        if row[index / 8] & (1 << (index % 8)) != 0 {
             return Value::Null;
         }
         let at = slot.at as usize;
-        let raw = u64::from_le_bytes(self.row[at..at + 8].try_into().expect("a slot has 8 bytes"));
+        let raw = u64::from_le_bytes(row[at..at + 8].try_into().expect("a slot has 8 bytes"));
         match slot.kind {
             SlotKind::Boolean => Value::Boolean(raw != 0),
             SlotKind::Long => Value::Long(raw as i64),
@@ -195,7 +302,7 @@ impl Spares {
 
     #[inline]
     pub fn put(&mut self, event: UniqueArc<Event>) {
-        if self.0.len() < MOST_SPARE && !event.row.spilled() {
+        if self.0.len() < MOST_SPARE && matches!(event.row, Row::Short { .. }) {
             self.0.push(event);
         }
     }
@@ -226,7 +333,8 @@ pub struct Layout {
     slots: Vec<Option<Slot>>,
     /// Length of bitmap and slots: where the tail begins.
     pub head: usize,
-    all_null: Vec<u8>,
+    /// The row in which all is null.
+    pub blank: Row,
 }
 
 impl Layout {
@@ -241,9 +349,9 @@ impl Layout {
             index += u16::from(needed);
         }
         let head = bitmap + 8 * count;
-        let mut all_null = vec![0xff; bitmap];
-        all_null.resize(head, 0);
-        Layout { slots, head, all_null }
+        let mut blank = vec![0xff; bitmap];
+        blank.resize(head, 0);
+        Layout { slots, head, blank: Row::from_vec(blank) }
     }
 
     pub fn slot(&self, field: usize) -> Option<Slot> {
@@ -256,7 +364,7 @@ impl Layout {
 
     pub fn start_row(&self, row: &mut Vec<u8>) {
         row.clear();
-        row.extend_from_slice(&self.all_null);
+        row.extend_from_slice(&self.blank);
     }
 
     /// Whether all of the row lies inside it, and every string is UTF-8: asked of rows that come from a store.
@@ -276,28 +384,24 @@ impl Layout {
 }
 
 /// Writes values into a row under construction.
-pub trait RowWriter {
-    fn put(&mut self, slot: Slot, raw: u64);
-    /// `text` is UTF-8, unless the attribute is bytes or a list.
-    fn put_text(&mut self, slot: Slot, text: &[u8]);
-    /// Leaves out what is absent, or of another type than the attribute.
-    fn put_value(&mut self, slot: Slot, value: &Value);
+pub trait RowWriter: DerefMut<Target = [u8]> {
     fn push_tail(&mut self, bytes: &[u8]) -> Range;
-}
 
-impl RowWriter for Vec<u8> {
     #[inline]
     fn put(&mut self, slot: Slot, raw: u64) {
-        self[slot.index as usize / 8] &= !(1 << (slot.index % 8));
-        self[slot.at as usize..slot.at as usize + 8].copy_from_slice(&raw.to_le_bytes());
+        let row: &mut [u8] = self;
+        row[slot.index as usize / 8] &= !(1 << (slot.index % 8));
+        row[slot.at as usize..slot.at as usize + 8].copy_from_slice(&raw.to_le_bytes());
     }
 
+    /// `text` is UTF-8, unless the attribute is bytes or a list.
     #[inline]
     fn put_text(&mut self, slot: Slot, text: &[u8]) {
         let range = self.push_tail(text);
-        self.put(slot, u64::from(range.at) | (u64::from(range.len) << 32));
+        self.put(slot, range.raw());
     }
 
+    /// Leaves out what is absent, or of another type than the attribute.
     fn put_value(&mut self, slot: Slot, value: &Value) {
         match (value, slot.kind) {
             (Value::Boolean(b), SlotKind::Boolean) => self.put(slot, u64::from(*b)),
@@ -313,11 +417,28 @@ impl RowWriter for Vec<u8> {
             _ => {}
         }
     }
+}
 
+impl RowWriter for Vec<u8> {
     #[inline]
     fn push_tail(&mut self, bytes: &[u8]) -> Range {
         let at = self.len() as u32;
         self.extend_from_slice(bytes);
         Range { at, len: bytes.len() as u32 }
+    }
+}
+
+impl RowWriter for Row {
+    #[inline]
+    fn push_tail(&mut self, more: &[u8]) -> Range {
+        let at = self.len();
+        match self {
+            Row::Short { len, bytes } if more.len() <= INLINE - at => {
+                bytes[at..at + more.len()].copy_from_slice(more);
+                *len += more.len() as u8;
+            }
+            _ => self.push_long(more),
+        }
+        Range { at: at as u32, len: more.len() as u32 }
     }
 }

@@ -6,16 +6,13 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::Deserializer;
 
 use crate::avro::Malformed;
-use crate::event::{Layout, RowWriter, Slot};
+use crate::event::{Layout, Row, RowWriter, Slot};
 use crate::plan::{EventType, Type};
 use crate::time;
 
-pub fn decode(
-    bytes: &[u8],
-    event_type: &EventType,
-    layout: &Layout,
-    row: &mut Vec<u8>,
-) -> Result<(), Malformed> {
+/// Decodes one object into `row`, whatever that was.
+pub fn decode(bytes: &[u8], event_type: &EventType, layout: &Layout, row: &mut Row) -> Result<(), Malformed> {
+    row.restart(&layout.blank);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let seen = reader
         .deserialize_map(Members { event_type, layout, row })
@@ -32,7 +29,7 @@ pub fn decode(
 struct Members<'a> {
     event_type: &'a EventType,
     layout: &'a Layout,
-    row: &'a mut Vec<u8>,
+    row: &'a mut Row,
 }
 
 impl<'de> Visitor<'de> for Members<'_> {
@@ -73,7 +70,7 @@ struct Member<'a> {
     kind: Type,
     optional: bool,
     slot: Slot,
-    row: &'a mut Vec<u8>,
+    row: &'a mut Row,
 }
 
 impl Member<'_> {

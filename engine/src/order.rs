@@ -86,10 +86,13 @@ impl Source {
         }
     }
 
+    /// Notes the time of a record; neither that nor the lateness is negative.
+    #[inline]
     pub fn saw(&mut self, time: i64) {
-        self.advance(time.saturating_sub(self.lateness_ms));
+        self.advance(time - self.lateness_ms);
     }
 
+    #[inline]
     pub fn advance(&mut self, watermark: i64) {
         self.watermark = self.watermark.max(watermark);
     }

@@ -19,20 +19,18 @@ pub enum SchemaRef {
     Fingerprint(u64),
 }
 
-const CONFLUENT: usize = 5;
-const SINGLE_OBJECT: usize = 10;
-
 impl SchemaRef {
-    /// The reference at the head of a record's value, and how many bytes it takes.
+    /// The reference at the head of a record's value, and what follows it.
     #[inline]
-    pub fn read(value: &[u8]) -> Option<(SchemaRef, usize)> {
+    pub fn read(value: &[u8]) -> Option<(SchemaRef, &[u8])> {
         match value {
-            [0, id @ ..] if id.len() >= 4 => {
-                Some((SchemaRef::Id(u32::from_be_bytes([id[0], id[1], id[2], id[3]])), CONFLUENT))
+            [0xc3, 0x01, framed @ ..] => {
+                let (print, rest) = framed.split_first_chunk()?;
+                Some((SchemaRef::Fingerprint(u64::from_le_bytes(*print)), rest))
             }
-            [0xc3, 0x01, rest @ ..] if rest.len() >= 8 => {
-                let print: [u8; 8] = rest[..8].try_into().ok()?;
-                Some((SchemaRef::Fingerprint(u64::from_le_bytes(print)), SINGLE_OBJECT))
+            [0, framed @ ..] => {
+                let (id, rest) = framed.split_first_chunk()?;
+                Some((SchemaRef::Id(u32::from_be_bytes(*id)), rest))
             }
             _ => None,
         }
@@ -52,7 +50,7 @@ pub enum Reading {
     As(usize, Box<Decoder>),
     /// The topic carries this type for others, not for these rules.
     NotOurs,
-    Mismatch(String),
+    Mismatch(Box<str>),
 }
 
 enum Writer {
@@ -64,7 +62,7 @@ enum Writer {
 pub struct Writers {
     writers: FxHashMap<SchemaRef, Writer>,
     readings: Vec<Reading>,
-    by_source: FxHashMap<(SchemaRef, u16), usize>,
+    by_source: FxHashMap<(SchemaRef, usize), usize>,
     /// Source → the schema of its last record: records of one schema come in runs.
     latest: Vec<Option<(SchemaRef, usize)>>,
 }
@@ -92,21 +90,30 @@ impl Writers {
         missing.into_iter().collect()
     }
 
-    /// How to read records of `reference` on a source that carries `candidates`.
+    /// How to read records of `reference` on a source; `candidates` are the types that each source carries.
+    #[inline]
     pub fn reading(
         &mut self,
         reference: SchemaRef,
-        source: u16,
-        candidates: &[usize],
+        source: usize,
+        candidates: &[Vec<usize>],
         types: &[(EventType, Layout)],
     ) -> Result<&Reading, String> {
-        if self.latest.len() <= source as usize {
-            self.latest.resize(source as usize + 1, None);
-        }
-        match self.latest[source as usize] {
-            Some((latest, index)) if latest == reference => return Ok(&self.readings[index]),
-            _ => {}
-        }
+        let index = match self.latest.get(source) {
+            Some(Some((latest, index))) if *latest == reference => *index,
+            _ => self.find(reference, source, &candidates[source], types)?,
+        };
+        Ok(&self.readings[index])
+    }
+
+    #[inline(never)]
+    fn find(
+        &mut self,
+        reference: SchemaRef,
+        source: usize,
+        candidates: &[usize],
+        types: &[(EventType, Layout)],
+    ) -> Result<usize, String> {
         let writer = match self.writers.get(&reference) {
             Some(Writer::Known(schema)) => schema,
             Some(Writer::Refused(reason)) => return Err(reason.clone()),
@@ -117,8 +124,11 @@ impl Writers {
             readings.push(resolve(writer, candidates, types));
             readings.len() - 1
         });
-        self.latest[source as usize] = Some((reference, index));
-        Ok(&self.readings[index])
+        if self.latest.len() <= source {
+            self.latest.resize(source + 1, None);
+        }
+        self.latest[source] = Some((reference, index));
+        Ok(index)
     }
 }
 
@@ -134,7 +144,7 @@ fn resolve(schema: &Schema, candidates: &[usize], types: &[(EventType, Layout)])
     let (event_type, layout) = &types[type_id];
     match Decoder::new(schema.clone(), event_type, layout) {
         Ok(decoder) => Reading::As(type_id, Box::new(decoder)),
-        Err(reason) => Reading::Mismatch(reason),
+        Err(reason) => Reading::Mismatch(reason.into()),
     }
 }
 
@@ -153,7 +163,7 @@ mod tests {
         for reference in [SchemaRef::Id(u32::MAX - 1), SchemaRef::Fingerprint(0x0123_4567_89ab_cdef)] {
             let prefix = reference.prefix();
             let framed = [&prefix[..], b"value"].concat();
-            assert_eq!(SchemaRef::read(&framed), Some((reference, prefix.len())));
+            assert_eq!(SchemaRef::read(&framed), Some((reference, &b"value"[..])));
             assert_eq!(SchemaRef::read(&prefix[..prefix.len() - 1]), None);
         }
     }

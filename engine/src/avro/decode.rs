@@ -2,48 +2,73 @@
 //!
 //! Writer's and reader's types are resolved once per schema, into one step per field of the writer's record.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Flaw};
 use super::schema::{Schema, Type, TypeId};
 use super::Malformed;
-use crate::event::{Layout, RowWriter, Slot};
+use crate::event::{Layout, Row, RowWriter, Slot};
 use crate::plan::{EventType, Type as Attribute};
 
-/// What to do with one field of the writer's record.
+/// What to do with one field of the writer's record: pass over it, or write it at its place in the row.
 enum Step {
     /// Fields of fixed width that nobody needs.
     Jump(usize),
     SkipLong,
     SkipBlob,
     Skip(TypeId),
-    Read(Slot, Read),
+    Boolean(u16),
+    Int(u16),
+    Long(u16),
+    Micros(u16),
+    LongAsDouble(u16),
+    LongAsFloat(u16),
+    Float(u16),
+    Double(u16),
+    Text(u16),
+    Bytes(u16),
+    Symbol(u16, Box<[String]>),
+    /// One step a branch of the writer's union.
+    Union(Box<[Step]>),
+    Null(Slot),
+    /// A branch for which the reader has no place.
+    Refuse(Fault),
 }
 
-enum Read {
-    Boolean,
-    Int,
-    Long,
-    Micros,
-    LongAsDouble,
-    LongAsFloat,
-    Float,
-    Double,
-    Text,
-    Bytes,
-    Symbol(Vec<String>),
-    /// One entry a branch of the writer's union: how to read it, or nothing where the reader has no place for it.
-    Union(Vec<Branch>),
+/// Why a field is refused. Small, as a flaw is.
+#[derive(Clone, Copy)]
+enum Fault {
+    Flaw(Flaw),
+    NoInt,
+    NoText,
+    NoNull,
+    OtherType,
 }
 
-enum Branch {
-    Null { allowed: bool },
-    Read(Read),
-    Refused,
+impl From<Flaw> for Fault {
+    fn from(flaw: Flaw) -> Fault {
+        Fault::Flaw(flaw)
+    }
+}
+
+impl Fault {
+    #[cold]
+    fn of(self, name: &str) -> Malformed {
+        let what = match self {
+            Fault::Flaw(flaw) => return flaw.into(),
+            Fault::NoInt => "is no int",
+            Fault::NoText => "is not UTF-8",
+            Fault::NoNull => "is null, and the event does not allow it",
+            Fault::OtherType => "has a type the event does not allow",
+        };
+        Malformed(format!("attribute `{name}` {what}"))
+    }
 }
 
 /// A writer's schema resolved to the rows of one event type.
 pub struct Decoder {
     schema: Schema,
     steps: Vec<(String, Step)>,
+    /// The row to begin with, in which only that is null which the writer never gives.
+    blank: Row,
 }
 
 impl Decoder {
@@ -53,22 +78,25 @@ impl Decoder {
             return Err("the schema is not a record".into());
         };
         let mut steps = Vec::with_capacity(fields.len());
+        let mut blank = layout.blank.clone();
         for (name, id) in fields {
             let wanted = event_type.fields.iter().position(|f| f.name == *name);
             let step = match wanted.and_then(|index| layout.slot(index).map(|slot| (index, slot))) {
                 None => skip_step(&schema, *id),
-                Some((index, _)) if event_type.fields[index].optional && *schema.get(*id) == Type::Null => {
-                    Step::Skip(*id)
+                Some((index, slot))
+                    if event_type.fields[index].optional && *schema.get(*id) == Type::Null =>
+                {
+                    Step::Null(slot)
                 }
                 Some((index, slot)) => {
+                    blank.put(slot, 0);
                     let field = &event_type.fields[index];
-                    let read = resolve(&schema, *id, field.kind, field.optional).ok_or_else(|| {
+                    resolve(&schema, *id, field.kind, field.optional, slot).ok_or_else(|| {
                         format!(
                             "attribute `{name}` of event {} has another type in the schema",
                             event_type.name
                         )
-                    })?;
-                    Step::Read(slot, read)
+                    })?
                 }
             };
             steps.push((name.clone(), step));
@@ -82,20 +110,16 @@ impl Decoder {
                 ));
             }
         }
-        Ok(Decoder { schema, steps })
+        Ok(Decoder { schema, steps, blank })
     }
 
-    /// Decodes one record into `row`, which holds a started row.
-    pub fn decode(&self, bytes: &[u8], row: &mut Vec<u8>) -> Result<(), Malformed> {
+    /// Decodes one record into `row`, whatever that was.
+    #[inline(never)]
+    pub fn decode(&self, bytes: &[u8], row: &mut Row) -> Result<(), Malformed> {
+        row.restart(&self.blank);
         let mut cursor = Cursor::new(bytes);
         for (name, step) in &self.steps {
-            match step {
-                Step::Jump(width) => drop(cursor.take(*width)?),
-                Step::SkipLong => drop(cursor.long()?),
-                Step::SkipBlob => drop(cursor.blob()?),
-                Step::Skip(id) => cursor.skip(&self.schema, *id, 0)?,
-                Step::Read(slot, read) => read.apply(&mut cursor, *slot, row, name)?,
-            }
+            step.take(&mut cursor, &self.schema, row).map_err(|fault| fault.of(name))?;
         }
         match cursor.remaining() {
             0 => Ok(()),
@@ -119,79 +143,75 @@ fn skip_step(schema: &Schema, id: TypeId) -> Step {
 }
 
 /// How to read a writer's type as an attribute: Avro's promotions, and an enum's symbol as text.
-fn resolve(schema: &Schema, id: TypeId, kind: Attribute, optional: bool) -> Option<Read> {
-    let read = match (schema.get(id), kind) {
-        (Type::Boolean, Attribute::Boolean) => Read::Boolean,
-        (Type::Int, Attribute::Int | Attribute::Long | Attribute::Timestamp) => Read::Int,
-        (Type::Long { .. }, Attribute::Long) => Read::Long,
-        (Type::Long { micros: false }, Attribute::Timestamp) => Read::Long,
-        (Type::Long { micros: true }, Attribute::Timestamp) => Read::Micros,
-        (Type::Int | Type::Long { .. }, Attribute::Double) => Read::LongAsDouble,
-        (Type::Int | Type::Long { .. }, Attribute::Float) => Read::LongAsFloat,
-        (Type::Float, Attribute::Float | Attribute::Double) => Read::Float,
-        (Type::Double, Attribute::Double) => Read::Double,
-        (Type::String | Type::Bytes, Attribute::String) => Read::Text,
-        (Type::String | Type::Bytes, Attribute::Bytes) => Read::Bytes,
-        (Type::Enum(symbols), Attribute::String) => Read::Symbol(symbols.clone()),
+fn resolve(schema: &Schema, id: TypeId, kind: Attribute, optional: bool, slot: Slot) -> Option<Step> {
+    let at = slot.at;
+    let step = match (schema.get(id), kind) {
+        (Type::Boolean, Attribute::Boolean) => Step::Boolean(at),
+        (Type::Int, Attribute::Int | Attribute::Long | Attribute::Timestamp) => Step::Int(at),
+        (Type::Long { .. }, Attribute::Long) => Step::Long(at),
+        (Type::Long { micros: false }, Attribute::Timestamp) => Step::Long(at),
+        (Type::Long { micros: true }, Attribute::Timestamp) => Step::Micros(at),
+        (Type::Int | Type::Long { .. }, Attribute::Double) => Step::LongAsDouble(at),
+        (Type::Int | Type::Long { .. }, Attribute::Float) => Step::LongAsFloat(at),
+        (Type::Float, Attribute::Float | Attribute::Double) => Step::Float(at),
+        (Type::Double, Attribute::Double) => Step::Double(at),
+        (Type::String | Type::Bytes, Attribute::String) => Step::Text(at),
+        (Type::String | Type::Bytes, Attribute::Bytes) => Step::Bytes(at),
+        (Type::Enum(symbols), Attribute::String) => Step::Symbol(at, symbols.clone().into()),
         (Type::Union(branches), _) => {
-            let branches: Vec<Branch> = branches
-                .iter()
-                .map(|branch| match schema.get(*branch) {
-                    Type::Null => Branch::Null { allowed: optional },
-                    Type::Union(_) => Branch::Refused,
-                    _ => resolve(schema, *branch, kind, optional).map_or(Branch::Refused, Branch::Read),
-                })
-                .collect();
-            let usable =
-                branches.iter().any(|b| matches!(b, Branch::Read(_) | Branch::Null { allowed: true }));
-            return usable.then_some(Read::Union(branches));
+            let of = |branch: &TypeId| match schema.get(*branch) {
+                Type::Null if optional => Step::Null(slot),
+                Type::Null => Step::Refuse(Fault::NoNull),
+                Type::Union(_) => Step::Refuse(Fault::OtherType),
+                _ => resolve(schema, *branch, kind, optional, slot).unwrap_or(Step::Refuse(Fault::OtherType)),
+            };
+            let steps: Box<[Step]> = branches.iter().map(of).collect();
+            let usable = steps.iter().any(|step| !matches!(step, Step::Refuse(_)));
+            return usable.then_some(Step::Union(steps));
         }
         _ => return None,
     };
-    Some(read)
+    Some(step)
 }
 
-impl Read {
+impl Step {
     #[inline]
-    fn apply(&self, cursor: &mut Cursor, slot: Slot, row: &mut Vec<u8>, name: &str) -> Result<(), Malformed> {
-        match self {
-            Read::Boolean => row.put(slot, u64::from(cursor.boolean()?)),
-            Read::Int => {
-                let int = i32::try_from(cursor.long()?);
-                let int = int.map_err(|_| Malformed(format!("attribute `{name}` is no int")))?;
-                row.put(slot, i64::from(int) as u64);
+    fn take(&self, cursor: &mut Cursor, schema: &Schema, row: &mut Row) -> Result<(), Fault> {
+        match *self {
+            Step::Jump(width) => drop(cursor.take(width)?),
+            Step::SkipLong => drop(cursor.long()?),
+            Step::SkipBlob => drop(cursor.blob()?),
+            Step::Skip(id) => cursor.skip(schema, id, 0)?,
+            Step::Boolean(at) => row.set(at, u64::from(cursor.boolean()?)),
+            Step::Int(at) => {
+                let int = i32::try_from(cursor.long()?).map_err(|_| Fault::NoInt)?;
+                row.set(at, i64::from(int) as u64);
             }
-            Read::Long => row.put(slot, cursor.long()? as u64),
-            Read::Micros => row.put(slot, cursor.long()?.div_euclid(1000) as u64),
-            Read::LongAsDouble => row.put(slot, (cursor.long()? as f64).to_bits()),
-            Read::LongAsFloat => row.put(slot, f64::from(cursor.long()? as f32).to_bits()),
-            Read::Float => row.put(slot, f64::from(cursor.float()?).to_bits()),
-            Read::Double => row.put(slot, cursor.double()?.to_bits()),
-            Read::Text => {
+            Step::Long(at) => row.set(at, cursor.long()? as u64),
+            Step::Micros(at) => row.set(at, cursor.long()?.div_euclid(1000) as u64),
+            Step::LongAsDouble(at) => row.set(at, (cursor.long()? as f64).to_bits()),
+            Step::LongAsFloat(at) => row.set(at, f64::from(cursor.long()? as f32).to_bits()),
+            Step::Float(at) => row.set(at, f64::from(cursor.float()?).to_bits()),
+            Step::Double(at) => row.set(at, cursor.double()?.to_bits()),
+            Step::Text(at) => {
                 let text = cursor.blob()?;
                 // Most text is ASCII, which is quicker to see than that it is UTF-8.
                 if !text.is_ascii() && std::str::from_utf8(text).is_err() {
-                    return Err(Malformed(format!("attribute `{name}` is not UTF-8")));
+                    return Err(Fault::NoText);
                 }
-                row.put_text(slot, text);
+                row.set_text(at, text);
             }
-            Read::Bytes => row.put_text(slot, cursor.blob()?),
-            Read::Symbol(symbols) => {
+            Step::Bytes(at) => row.set_text(at, cursor.blob()?),
+            Step::Symbol(at, ref symbols) => {
                 let symbol = cursor.branch(symbols.len())?;
-                row.put_text(slot, symbols[symbol].as_bytes());
+                row.set_text(at, symbols[symbol].as_bytes());
             }
-            Read::Union(branches) => match &branches[cursor.branch(branches.len())?] {
-                Branch::Null { allowed: true } => {}
-                Branch::Null { allowed: false } => {
-                    return Err(Malformed(format!(
-                        "attribute `{name}` is null, and the event does not allow it"
-                    )));
-                }
-                Branch::Refused => {
-                    return Err(Malformed(format!("attribute `{name}` has a type the event does not allow")));
-                }
-                Branch::Read(read) => return read.apply(cursor, slot, row, name),
-            },
+            Step::Union(ref branches) => {
+                let branch = cursor.branch(branches.len())?;
+                return branches[branch].take(cursor, schema, row);
+            }
+            Step::Null(slot) => row.set_null(slot),
+            Step::Refuse(fault) => return Err(fault),
         }
         Ok(())
     }

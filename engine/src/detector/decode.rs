@@ -5,6 +5,29 @@ use super::*;
 /// The longest key that a letter for a record that is too large still carries.
 const MAX_BARE_KEY: usize = 4096;
 
+/// The worker's clock, and the latest time that an event may have.
+pub struct Clock {
+    now_ms: i64,
+    latest_ms: i64,
+}
+
+impl Clock {
+    pub const END: Clock = Clock { now_ms: i64::MAX, latest_ms: i64::MAX };
+
+    pub fn new(now_ms: i64, max_ahead_ms: i64) -> Clock {
+        Clock { now_ms, latest_ms: now_ms.saturating_add(max_ahead_ms) }
+    }
+
+    #[inline]
+    fn check(&self, time: i64) -> Result<(), Refusal> {
+        if (0..=self.latest_ms).contains(&time) {
+            Ok(())
+        } else {
+            Err(too_far(time, self.now_ms))
+        }
+    }
+}
+
 /// What is asked of every event of a type: whether it is a fact, and where it says its time, when it began and what it
 /// is called.
 #[derive(Debug, Clone, Copy)]
@@ -49,49 +72,61 @@ impl Detector {
     }
 
     /// Makes an event that is over the one in a record; false where the topic carries it for others.
+    #[inline]
     pub(super) fn decode(
         &mut self,
         batch: &Batch,
         record: &Record,
         source: usize,
-        now_ms: i64,
-        row: &mut Vec<u8>,
+        clock: &Clock,
         event: &mut Event,
     ) -> Result<bool, Refusal> {
-        let size = batch.size(record);
-        if size > self.limits.max_record_bytes {
-            let message = format!("{size} bytes, the limit is {}", self.limits.max_record_bytes);
-            return Err((Reason::TooLarge, message));
+        if record.size > self.limits.max_record_bytes {
+            return Err(too_large(record.size, self.limits.max_record_bytes));
         }
-        let cloud_event = batch.cloud_event(record);
+        let headers = batch.cloud_event(record);
+        let cloud_event = headers.as_deref();
         let Some(value) = record.value else {
-            let kind = cloud_event.as_ref().and_then(|ce| ce.kind);
-            let type_id = self.retracted(source, kind)?;
-            let time = cloud_event.and_then(|ce| ce.time_ms).unwrap_or(record.timestamp);
-            *event = self.retraction(batch, record, (source, type_id), time, now_ms)?;
+            *event = self.retraction(batch, record, source, cloud_event, clock)?;
             return Ok(true);
         };
         let value = batch.bytes(value);
-        let Some(type_id) = self.decode_value(value, source, cloud_event.as_ref(), row)? else {
-            return Ok(false);
+        let type_id = match SchemaRef::read(value) {
+            Some((reference, datum)) => match self
+                .writers
+                .reading(reference, source, &self.carried, &self.types)
+                .map_err(|message| (Reason::UnknownSchema, message))?
+            {
+                Reading::As(type_id, decoder) => {
+                    decoder.decode(datum, &mut event.row).map_err(undecodable)?;
+                    *type_id
+                }
+                Reading::NotOurs => return Ok(false),
+                Reading::Mismatch(message) => return Err((Reason::SchemaMismatch, message.to_string())),
+            },
+            None => match self.decode_json(value, source, cloud_event, &mut event.row)? {
+                Some(type_id) => type_id,
+                None => return Ok(false),
+            },
         };
-        let key = record.key.map_or(NOTHING, |span| row.push_tail(batch.bytes(span)));
-        let kind = self.kinds[type_id];
-        let own_id = match &cloud_event {
-            _ if kind.is_fact => row.push_tail(label(batch, record).as_bytes()),
-            Some(CloudEvent { id: Some(id), source: Some(origin), .. }) => {
-                row.push_tail(&[origin, &[0][..], id].concat())
-            }
-            _ => NOTHING,
-        };
+        let kind = &self.kinds[type_id];
         event.origin = if kind.is_fact { Made::Fact } else { Made::Record };
         (event.offset, event.partition, event.source) = (record.offset, batch.partition, source as u16);
         event.type_id = type_id as u16;
-        (event.key, event.own_id) = (key, own_id);
-        event.row.clear();
-        event.row.extend_from_slice(row);
-        event.time = record.timestamp;
-        event.time = self.time_of(event, kind.time, cloud_event.as_ref(), now_ms)?;
+        event.key = record.key.map_or(NOTHING, |span| event.row.push_tail(batch.bytes(span)));
+        event.own_id = match cloud_event {
+            _ if kind.is_fact => event.row.push_tail(label(batch, record).as_bytes()),
+            Some(CloudEvent { id: Some(id), source: Some(origin), .. }) => {
+                event.row.push_tail(&[origin, &[0][..], id].concat())
+            }
+            _ => NOTHING,
+        };
+        event.time = match kind.time.map(|slot| event.value(slot)) {
+            Some(Value::Long(time)) => time,
+            Some(_) => return Err((Reason::BadTime, "the attribute that carries the time is null".into())),
+            None => cloud_event.and_then(|ce| ce.time_ms).unwrap_or(record.timestamp),
+        };
+        clock.check(event.time)?;
         event.start = match kind.start.map(|slot| event.value(slot)) {
             Some(Value::Long(start)) => start.min(event.time),
             _ => event.time,
@@ -118,22 +153,23 @@ impl Detector {
         }
     }
 
+    #[cold]
     fn retraction(
         &self,
         batch: &Batch,
         record: &Record,
-        (source, type_id): (usize, usize),
-        time: i64,
-        now_ms: i64,
+        source: usize,
+        cloud_event: Option<&CloudEvent>,
+        clock: &Clock,
     ) -> Result<Event, Refusal> {
+        let type_id = self.retracted(source, cloud_event.and_then(|ce| ce.kind))?;
+        let time = cloud_event.and_then(|ce| ce.time_ms).unwrap_or(record.timestamp);
         let key = record.key.map(|span| batch.bytes(span)).filter(|key| !key.is_empty());
         let key =
             key.ok_or_else(|| (Reason::NullValue, "the record has neither value nor key".to_owned()))?;
-        if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
-            return Err((Reason::BadTime, too_far(time, now_ms)));
-        }
-        let mut row = Vec::new();
-        let key = row.push_tail(key);
+        clock.check(time)?;
+        let mut made = Event::point(time, 0, &[]);
+        let key = made.row.push_tail(key);
         Ok(Event {
             offset: record.offset,
             partition: batch.partition,
@@ -142,41 +178,24 @@ impl Detector {
             origin: Made::Retraction,
             key,
             own_id: NOTHING,
-            row: Row::from_vec(row),
-            ..Event::point(time, 0, &[])
+            ..made
         })
     }
 
-    /// Decodes a value into `row` and says of which type it is.
-    fn decode_value(
-        &mut self,
+    /// Decodes a JSON value into `row` and says of which type it is.
+    #[inline(never)]
+    fn decode_json(
+        &self,
         value: &[u8],
         source: usize,
         cloud_event: Option<&CloudEvent>,
-        row: &mut Vec<u8>,
+        row: &mut Row,
     ) -> Result<Option<usize>, Refusal> {
-        let candidates = &self.carried[source];
-        let undecodable = |Malformed(message)| (Reason::Undecodable, message);
-        if let Some((reference, length)) = SchemaRef::read(value) {
-            let reading = self
-                .writers
-                .reading(reference, source as u16, candidates, &self.types)
-                .map_err(|message| (Reason::UnknownSchema, message))?;
-            return match reading {
-                Reading::As(type_id, decoder) => {
-                    self.types[*type_id].1.start_row(row);
-                    decoder.decode(&value[length..], row).map_err(undecodable)?;
-                    Ok(Some(*type_id))
-                }
-                Reading::NotOurs => Ok(None),
-                Reading::Mismatch(message) => Err((Reason::SchemaMismatch, message.clone())),
-            };
-        }
         if value.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err((Reason::Undecodable, "neither Avro in a known framing nor a JSON object".into()));
         }
         let kind = cloud_event.and_then(|ce| ce.kind).and_then(|kind| std::str::from_utf8(kind).ok());
-        let type_id = match (candidates.as_slice(), kind) {
+        let type_id = match (self.carried[source].as_slice(), kind) {
             ([only], _) => *only,
             (several, Some(kind)) => match pick(kind, several, &self.types) {
                 Some(type_id) => type_id,
@@ -188,28 +207,8 @@ impl Detector {
             }
         };
         let (event_type, layout) = &self.types[type_id];
-        layout.start_row(row);
         json::decode(value, event_type, layout, row).map_err(undecodable)?;
         Ok(Some(type_id))
-    }
-
-    #[inline]
-    fn time_of(
-        &self,
-        event: &Event,
-        attribute: Option<Slot>,
-        cloud_event: Option<&CloudEvent>,
-        now_ms: i64,
-    ) -> Result<i64, Refusal> {
-        let time = match attribute.map(|slot| event.value(slot)) {
-            Some(Value::Long(time)) => time,
-            Some(_) => return Err((Reason::BadTime, "the attribute that carries the time is null".into())),
-            None => cloud_event.and_then(|ce| ce.time_ms).unwrap_or(event.time),
-        };
-        if time < 0 || time > now_ms.saturating_add(self.limits.max_ahead_ms) {
-            return Err((Reason::BadTime, too_far(time, now_ms)));
-        }
-        Ok(time)
     }
 
     /// Gives an event the id that stands in an attribute.
@@ -220,14 +219,24 @@ impl Detector {
             Value::Long(id) => id.to_string().into_bytes(),
             _ => return,
         };
-        let mut row = event.row.to_vec();
-        event.own_id = row.push_tail(&[event_type.name.as_bytes(), &[0][..], &id].concat());
-        event.row = Row::from_vec(row);
+        event.own_id = event.row.push_tail(&[event_type.name.as_bytes(), &[0][..], &id].concat());
     }
 }
 
-fn too_far(time: i64, now_ms: i64) -> String {
-    format!("event time {time} is negative or too far ahead of the clock at {now_ms}")
+#[cold]
+fn too_large(size: usize, limit: usize) -> Refusal {
+    (Reason::TooLarge, format!("{size} bytes, the limit is {limit}"))
+}
+
+#[cold]
+fn too_far(time: i64, now_ms: i64) -> Refusal {
+    let message = format!("event time {time} is negative or too far ahead of the clock at {now_ms}");
+    (Reason::BadTime, message)
+}
+
+#[cold]
+fn undecodable(Malformed(message): Malformed) -> Refusal {
+    (Reason::Undecodable, message)
 }
 
 /// What a fact from outside is called: by the coordinates of its record.

@@ -22,7 +22,7 @@ use crate::state::{self, Change, Codec, Entry, Names, Progress, SourceProgress, 
 use crate::value::Value;
 use crate::why::{Ending, Question};
 use crate::writers::{pick, Reading, SchemaRef, Writers};
-use decode::Kind;
+use decode::{Clock, Kind};
 
 /// Limits a task puts on its input.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,6 @@ pub struct Detector {
     emitted: Emitted,
     rejects: Vec<Reject>,
     failed: Vec<Unencodable>,
-    row: Vec<u8>,
     /// Where the state that was loaded says to read on.
     loaded: Option<Progress>,
     pub counts: Counts,
@@ -164,7 +163,6 @@ impl Detector {
             emitted: Emitted::default(),
             rejects: Vec::new(),
             failed: Vec::new(),
-            row: Vec::new(),
             loaded: None,
             counts: Counts::default(),
             written: Counts::default(),
@@ -193,18 +191,18 @@ impl Detector {
     pub fn feed(&mut self, batch: &Batch, now_ms: i64) -> Result<usize, String> {
         let source = self.source_of(&batch.topic, Some(batch.partition))?;
         let topic = self.topics.number(&batch.topic)?;
-        let mut row = std::mem::take(&mut self.row);
+        let clock = Clock::new(now_ms, self.limits.max_ahead_ms);
         let mut event = self.graph.spares.take();
         let mut accepted = 0;
         for record in &batch.records {
             // What a predecessor accepted stays accepted, whatever the clock says now.
-            let (first, now_ms) = match self.sources[source].read(record.offset) {
-                Pass::First => (true, now_ms),
-                Pass::Again => (false, i64::MAX),
+            let (first, clock) = match self.sources[source].read(record.offset) {
+                Pass::First => (true, &clock),
+                Pass::Again => (false, &Clock::END),
                 Pass::Done => continue,
             };
             self.counts.read += u64::from(first);
-            match self.decode(batch, record, topic, now_ms, &mut row, &mut event) {
+            match self.decode(batch, record, topic, clock, &mut event) {
                 Ok(true) if event.time < self.released => {
                     // Read before and not waiting any more: it was released, or judged late then.
                     if first {
@@ -239,7 +237,6 @@ impl Detector {
                 }
             }
         }
-        self.row = row;
         self.graph.spares.put(event);
         Ok(accepted)
     }
