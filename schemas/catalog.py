@@ -6,14 +6,14 @@ from importlib.resources import files
 from tocsin.schemas.errors import SchemaError
 from tocsin.schemas.parsing import parse
 
-NAMES = ("complex_event", "dead_letter", "event", "rule", "watermark")
+NAMES = ("complex_event", "dead_letter", "event", "parcel", "rule")
 
 
 @cache
 def load(name: str) -> str:
     """Return the text of a schema of the catalog.
 
-    >>> '"name": "Watermark"' in load("watermark")
+    >>> '"name": "Parcel"' in load("parcel")
     True
     """
     if name not in NAMES:

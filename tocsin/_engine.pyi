@@ -33,6 +33,8 @@ class Commit:
     def letters(self) -> list[Letter]: ...
     @property
     def offsets(self) -> list[tuple[str, int, int]]: ...
+    @property
+    def parcels(self) -> list[tuple[str, int, bytes]]: ...
 
 @final
 class NodeCounts:
@@ -103,6 +105,7 @@ class Engine:
         destinations: Mapping[str, tuple[str, bytes, int]],
         *,
         reads: Mapping[str, Sequence[int]] | None = None,
+        forwards: Mapping[str, int] | None = None,
         max_record_bytes: int = 1_048_576,
         max_output_bytes: int = 5_242_880,
         max_ahead_ms: int = 3_600_000,

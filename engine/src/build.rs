@@ -18,7 +18,7 @@ use crate::nodes::operator::OperatorNode;
 use crate::nodes::pattern::{Aggregate, Bound, Constituent, Negation, Part, PatternNode, Range};
 use crate::nodes::store::Store;
 use crate::nodes::timer::TimerNode;
-use crate::plan::{self, Context, EventType, Match, Plan, RawExpr, Select, Type};
+use crate::plan::{self, Context, EventType, Forward, Match, Plan, RawExpr, Select, Type};
 use crate::timers::Timers;
 
 /// What points in time are called that have no name.
@@ -37,7 +37,7 @@ pub fn slot_kind(field: &plan::Field) -> SlotKind {
 
 /// The rows of every type: the attributes some node reads, and those that carry time, start and id. What a type has
 /// from the one it extends stands at the same place in the rows of both.
-pub fn layouts(plan: &Plan, nodes: &[usize]) -> Vec<Layout> {
+pub fn layouts(plan: &Plan, nodes: &[usize], forwards: &[Forward]) -> Vec<Layout> {
     let mut needed: Vec<Vec<bool>> = plan.types.iter().map(|t| vec![false; t.fields.len()]).collect();
     for (event_type, fields) in plan.types.iter().zip(&mut needed) {
         for field in [event_type.time, event_type.start, event_type.id].into_iter().flatten() {
@@ -54,6 +54,9 @@ pub fn layouts(plan: &Plan, nodes: &[usize]) -> Vec<Layout> {
                 *flag = true;
             }
         }
+    }
+    for (type_id, field) in forwards.iter().filter_map(|forward| Some((forward.type_id, forward.key?))) {
+        needed[type_id][field] = true;
     }
     // An attribute that is read of one of a family is held by all of it that have it: their rows begin alike.
     let roots: Vec<usize> = (0..plan.types.len()).map(|id| plan.ancestors(id).last().unwrap_or(id)).collect();
@@ -179,6 +182,10 @@ pub type Variant = (usize, Option<Context>, Way);
 pub struct Builder<'a> {
     pub plan: &'a Plan,
     pub nodes: &'a [usize],
+    /// The definitions and rules that belong to the task; other definitions only make what these read.
+    pub subscribers: &'a [usize],
+    /// What the task sends on.
+    pub forwards: &'a [Forward],
     pub types: &'a [(EventType, Layout)],
     pub destinations: &'a HashMap<String, Destination>,
     pub topics: &'a [String],
@@ -216,6 +223,7 @@ impl Builder<'_> {
                 }
             }
         }
+        self.read_forwarded(&mut leaves)?;
         leaves.plant(&mut graph, self.plan);
         self.connect_facts(&mut graph, variants.iter().map(|variant| variant.0));
         graph.timers = Timers::new(self.ranks(&variants));
@@ -291,7 +299,7 @@ impl Builder<'_> {
             }
             plan::Node::Change(change) => self.change(change).map(Node::Change),
             plan::Node::Join(join) => self.join(id, join).map(Box::new).map(Node::Join),
-            plan::Node::Define(define) => self.define(define).map(Box::new).map(Node::Define),
+            plan::Node::Define(define) => self.define(id, define).map(Box::new).map(Node::Define),
             plan::Node::Rule(rule) => self.rule(rule).map(Box::new).map(Node::Rule),
             node => {
                 let context = context.unwrap_or(Context::Recent);
@@ -451,7 +459,7 @@ impl Builder<'_> {
         places.into_iter().map(|(_, slots)| slots).collect()
     }
 
-    fn define(&self, raw: &plan::Define) -> Result<DefineNode, String> {
+    fn define(&self, id: usize, raw: &plan::Define) -> Result<DefineNode, String> {
         let types = self.plan.slot_types(raw.input).to_vec();
         let defined = &self.plan.types[raw.type_id];
         let fingerprint = parse_fingerprint(&raw.fingerprint)?;
@@ -499,6 +507,7 @@ impl Builder<'_> {
                 own_partition: self.own_partition.rem_euclid(destination.partitions.max(1)),
                 max_bytes: destination.max_bytes,
             },
+            sent: self.subscribers.contains(&id),
         })
     }
 }

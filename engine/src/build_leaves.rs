@@ -81,6 +81,21 @@ impl Builder<'_> {
         Ok(true)
     }
 
+    /// Makes a leaf for each type and node of what is sent on, in the order of the forwards.
+    pub fn read_forwarded(&self, leaves: &mut Leaves) -> Result<(), String> {
+        for forward in self.forwards {
+            for &node in &forward.nodes {
+                let filter = match &self.plan.nodes[node] {
+                    plan::Node::Source(source) => self.filter(source)?,
+                    _ => None,
+                };
+                let (planned, types) = (Some(node), vec![forward.type_id]);
+                leaves.made.push(Leaf { planned, types, filter, readers: Vec::new() });
+            }
+        }
+        Ok(())
+    }
+
     /// Lets a match that looks at every event of its types have them, whatever its steps ask for.
     pub fn read_stream(&self, leaves: &mut Leaves, id: usize, planned: usize, node: &Node) {
         let plan::Node::Match(matching) = &self.plan.nodes[planned] else { return };

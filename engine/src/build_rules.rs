@@ -274,6 +274,7 @@ impl Builder<'_> {
                     .map_or(0, |to| self.own_partition.rem_euclid(to.partitions.max(1))),
                 max_bytes: destination.map_or(usize::MAX, |to| to.max_bytes),
             },
+            sent: true,
         };
         Ok(Publish { event, sent: destination.is_some() })
     }

@@ -78,11 +78,6 @@ impl Topics {
         known.ok_or_else(|| format!("topic {name} is none of the task's sources"))
     }
 
-    /// The partitions of a topic that are read.
-    pub fn partitions(&self, number: usize) -> impl Iterator<Item = i32> + '_ {
-        self.places[number].iter().map(|place| place.partition)
-    }
-
     pub fn reads(&self, source: u16, partition: i32) -> bool {
         self.place(source, partition).is_some()
     }

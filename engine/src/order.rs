@@ -42,11 +42,18 @@ impl Refused {
     }
 }
 
+/// The lane of sources that bring parcels: they are no records.
+pub const PARCELS: usize = usize::MAX;
+
 /// One source partition of a task.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub topic: String,
     pub partition: i32,
+    /// The source whose parcels bring its records, where they are not read from their own topic.
+    pub via: Option<usize>,
+    /// How its records are decoded.
+    pub lane: usize,
     /// Largest lateness of the event types the topic carries.
     pub lateness_ms: i64,
     /// Where reading began, as far as the state does not say.
@@ -64,7 +71,8 @@ impl Source {
     /// Reading begins there, and nothing is known of the source yet.
     pub fn start(&mut self, offset: i64) {
         (self.first, self.read_to, self.position) = (offset, offset, offset);
-        self.watermark = i64::MIN;
+        // Parcels hold nothing back by themselves: those do of which they tell.
+        self.watermark = if self.lane == PARCELS { i64::MAX } else { i64::MIN };
         self.refused = Refused::default();
     }
 
@@ -123,12 +131,14 @@ pub struct Read {
     pub event: UniqueArc<Event>,
     /// When it occurred, to be seen without going there.
     pub time: i64,
+    /// The offset of the record, or of the parcel, that brought it.
+    pub offset: i64,
     pub leaves: Leaves,
 }
 
 impl Read {
-    pub fn new(event: UniqueArc<Event>, leaves: Leaves) -> Read {
-        Read { time: event.time, event, leaves }
+    pub fn new(event: UniqueArc<Event>, offset: i64, leaves: Leaves) -> Read {
+        Read { time: event.time, event, offset, leaves }
     }
 
     /// Whether anyone will have it.
@@ -204,7 +214,7 @@ impl Waiting {
     /// The smallest offset of a source that still waits.
     pub fn oldest_offset(&self, source: usize) -> Option<i64> {
         let queue = &self.queues[source];
-        queue.sorted.iter().chain(&queue.incoming).map(|read| read.event.offset).min()
+        queue.sorted.iter().chain(&queue.incoming).map(|read| read.offset).min()
     }
 }
 
@@ -232,6 +242,8 @@ mod tests {
         Source {
             topic: "t".into(),
             partition: 0,
+            via: None,
+            lane: 0,
             lateness_ms: 5,
             first: 0,
             read_to: 0,

@@ -1,5 +1,17 @@
 //! Kafka's default partitioner, so that what belongs to one key stays together whoever writes it.
 
+use crate::value::Value;
+
+/// The partition of what is keyed by a value; none where that is no key.
+pub fn partition_of(value: &Value, partitions: i32) -> Option<i32> {
+    match value {
+        Value::Text(s) => Some(partition(s, partitions)),
+        Value::Long(n) => Some(partition(n.to_string().as_bytes(), partitions)),
+        Value::Boolean(b) => Some(partition(if *b { b"true" } else { b"false" }, partitions)),
+        Value::Null | Value::Double(_) | Value::List(_) => None,
+    }
+}
+
 pub fn partition(key: &[u8], partitions: i32) -> i32 {
     ((murmur2(key) & 0x7fff_ffff) % partitions as u32) as i32
 }

@@ -130,6 +130,8 @@ pub struct Commit {
     letters: Py<PyList>,
     /// Where to read on after this commit, as (topic, partition, offset).
     offsets: Vec<(String, i32, i64)>,
+    /// What is sent on, as (topic, partition, value).
+    parcels: Py<PyList>,
 }
 
 impl Commit {
@@ -152,7 +154,11 @@ impl Commit {
             let key = reject.key.as_ref().map(|key| PyBytes::new(py, key));
             (reject.reason == Reason::Late, key, PyBytes::new(py, &reject.encode(changes.app)))
         });
+        let parcels = changes.parcels.iter().map(|(topic, partition, value)| {
+            (PyString::new(py, topic), *partition, PyBytes::new(py, value)).into_pyobject(py)
+        });
         Ok(Commit {
+            parcels: PyList::new(py, parcels.collect::<PyResult<Vec<_>>>()?)?.unbind(),
             outputs: PyList::new(py, outputs.collect::<PyResult<Vec<_>>>()?)?.unbind(),
             state: PyList::new(py, state.collect::<Vec<_>>())?.unbind(),
             letters: PyList::new(py, letters.collect::<Vec<_>>())?.unbind(),
@@ -160,6 +166,7 @@ impl Commit {
                 .progress
                 .sources
                 .iter()
+                .filter(|source| source.via.is_empty())
                 .map(|source| (source.topic.clone(), source.partition, source.resume))
                 .collect(),
         })
@@ -173,16 +180,18 @@ pub struct Engine(Detector);
 #[pymethods]
 impl Engine {
     /// `destinations`: complex event type → (topic, frame before the Avro bytes, partitions). `reads`: topic → the
-    /// partitions of it that are read, where they are others than the task's own.
+    /// partitions of it that are read, where they are others than the task's own, or all it has, where its events are
+    /// sent on to the task. `forwards`: topic that is sent on to → how many partitions it has.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
-    #[pyo3(signature = (plan, subtopology, partition, destinations, *, reads=None, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None))]
+    #[pyo3(signature = (plan, subtopology, partition, destinations, *, reads=None, forwards=None, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None))]
     fn new(
         plan: &str,
         subtopology: &str,
         partition: i32,
         destinations: HashMap<String, (String, Vec<u8>, i32)>,
         reads: Option<HashMap<String, Vec<i32>>>,
+        forwards: Option<HashMap<String, i32>>,
         max_record_bytes: usize,
         max_output_bytes: usize,
         max_ahead_ms: i64,
@@ -196,8 +205,8 @@ impl Engine {
             })
             .collect();
         let limits = Limits { max_record_bytes, max_ahead_ms, cache_bytes };
-        let reads = reads.unwrap_or_default();
-        Detector::new(&plan, subtopology, partition, &reads, &destinations, limits)
+        let (reads, forwards) = (reads.unwrap_or_default(), forwards.unwrap_or_default());
+        Detector::new(&plan, subtopology, partition, &reads, &forwards, &destinations, limits)
             .map(Engine)
             .map_err(refuse)
     }
@@ -211,17 +220,12 @@ impl Engine {
     /// The topics the task reads.
     #[getter]
     fn topics(&self) -> Vec<String> {
-        self.0.topics().to_vec()
+        self.0.topics()
     }
 
     /// Frames of the writers' schemas in the batch that the engine does not know.
     fn missing_schemas<'py>(&mut self, py: Python<'py>, batch: &Batch) -> Vec<Bound<'py, PyBytes>> {
-        self.0
-            .writers()
-            .missing(&batch.0)
-            .into_iter()
-            .map(|reference| PyBytes::new(py, &reference.prefix()))
-            .collect()
+        self.0.missing(&batch.0).into_iter().map(|reference| PyBytes::new(py, &reference.prefix())).collect()
     }
 
     fn add_schema(&mut self, frame: &[u8], schema: &str) -> PyResult<()> {

@@ -11,7 +11,7 @@ use crate::event::Layout;
 use crate::plan::EventType;
 
 /// The name under which a record refers to its writer's schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemaRef {
     /// Confluent wire format: an id of the registry.
     Id(u32),

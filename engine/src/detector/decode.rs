@@ -77,7 +77,7 @@ impl Detector {
         &mut self,
         batch: &Batch,
         record: &Record,
-        source: usize,
+        lane: usize,
         clock: &Clock,
         event: &mut Event,
     ) -> Result<bool, Refusal> {
@@ -87,14 +87,14 @@ impl Detector {
         let headers = batch.cloud_event(record);
         let cloud_event = headers.as_deref();
         let Some(value) = record.value else {
-            *event = self.retraction(batch, record, source, cloud_event, clock)?;
+            *event = self.retraction(batch, record, lane, cloud_event, clock)?;
             return Ok(true);
         };
         let value = batch.bytes(value);
         let type_id = match SchemaRef::read(value) {
             Some((reference, datum)) => match self
                 .writers
-                .reading(reference, source, &self.carried, &self.types)
+                .reading(reference, lane, &self.lanes.carried, &self.types)
                 .map_err(|message| (Reason::UnknownSchema, message))?
             {
                 Reading::As(type_id, decoder) => {
@@ -104,14 +104,15 @@ impl Detector {
                 Reading::NotOurs => return Ok(false),
                 Reading::Mismatch(message) => return Err((Reason::SchemaMismatch, message.to_string())),
             },
-            None => match self.decode_json(value, source, cloud_event, &mut event.row)? {
+            None => match self.decode_json(value, lane, cloud_event, &mut event.row)? {
                 Some(type_id) => type_id,
                 None => return Ok(false),
             },
         };
         let kind = &self.kinds[type_id];
         event.origin = if kind.is_fact { Made::Fact } else { Made::Record };
-        (event.offset, event.partition, event.source) = (record.offset, batch.partition, source as u16);
+        (event.offset, event.partition) = (record.offset, batch.partition);
+        event.source = self.lanes.topics[lane];
         event.type_id = type_id as u16;
         event.key = record.key.map_or(NOTHING, |span| event.row.push_tail(batch.bytes(span)));
         event.own_id = match cloud_event {
@@ -139,8 +140,8 @@ impl Detector {
     }
 
     /// The type of fact that a record without a value takes out.
-    fn retracted(&self, source: usize, kind: Option<&[u8]>) -> Result<usize, Refusal> {
-        let facts = self.carried[source].iter().copied().filter(|&id| self.types[id].0.is_fact());
+    fn retracted(&self, lane: usize, kind: Option<&[u8]>) -> Result<usize, Refusal> {
+        let facts = self.lanes.carried[lane].iter().copied().filter(|&id| self.types[id].0.is_fact());
         let facts: Vec<usize> = facts.collect();
         let kind = kind.and_then(|kind| std::str::from_utf8(kind).ok());
         match (facts.as_slice(), kind) {
@@ -158,11 +159,11 @@ impl Detector {
         &self,
         batch: &Batch,
         record: &Record,
-        source: usize,
+        lane: usize,
         cloud_event: Option<&CloudEvent>,
         clock: &Clock,
     ) -> Result<Event, Refusal> {
-        let type_id = self.retracted(source, cloud_event.and_then(|ce| ce.kind))?;
+        let type_id = self.retracted(lane, cloud_event.and_then(|ce| ce.kind))?;
         let time = cloud_event.and_then(|ce| ce.time_ms).unwrap_or(record.timestamp);
         let key = record.key.map(|span| batch.bytes(span)).filter(|key| !key.is_empty());
         let key =
@@ -174,7 +175,7 @@ impl Detector {
             offset: record.offset,
             partition: batch.partition,
             type_id: type_id as u16,
-            source: source as u16,
+            source: self.lanes.topics[lane],
             origin: Made::Retraction,
             key,
             own_id: NOTHING,
@@ -187,7 +188,7 @@ impl Detector {
     fn decode_json(
         &self,
         value: &[u8],
-        source: usize,
+        lane: usize,
         cloud_event: Option<&CloudEvent>,
         row: &mut Row,
     ) -> Result<Option<usize>, Refusal> {
@@ -195,7 +196,7 @@ impl Detector {
             return Err((Reason::Undecodable, "neither Avro in a known framing nor a JSON object".into()));
         }
         let kind = cloud_event.and_then(|ce| ce.kind).and_then(|kind| std::str::from_utf8(kind).ok());
-        let type_id = match (self.carried[source].as_slice(), kind) {
+        let type_id = match (self.lanes.carried[lane].as_slice(), kind) {
             ([only], _) => *only,
             (several, Some(kind)) => match pick(kind, several, &self.types) {
                 Some(type_id) => type_id,

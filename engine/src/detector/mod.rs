@@ -1,8 +1,11 @@
 //! A task's detector: raw records in, complex events, rejects and changes of state out. Pure: no I/O and no clock.
 
 mod decode;
+mod inlets;
 
 use std::collections::HashMap;
+
+use triomphe::UniqueArc;
 
 use crate::avro::Malformed;
 use crate::batch::{Batch, CloudEvent, Record};
@@ -10,19 +13,22 @@ use crate::build::{self, Builder};
 use crate::cache::Fetch;
 use crate::census::Count;
 use crate::event::{Event, Layout, Origin as Made, Row, RowWriter, Slot, NO_SOURCE};
+use crate::forward::{Forwarding, Sent};
 use crate::graph::{Destination, Graph, Outbox, Unencodable};
 use crate::identity::{Reads, Topics};
 use crate::json;
 use crate::letter::{Reason, Reject};
 use crate::nodes::define::Emitted;
-use crate::order::{Pass, Read, Refused, Source, Waiting};
-use crate::plan::{EventType, Origin, Plan};
+use crate::order::{Pass, Read, Refused, Source, Waiting, PARCELS};
+use crate::parcel;
+use crate::plan::{EventType, Origin, Plan, Subtopology};
 use crate::seen::{self, Seen};
 use crate::state::{self, Change, Codec, Entry, Names, Progress, SourceProgress, NOTHING, TASK_KEY};
 use crate::value::Value;
 use crate::why::{Ending, Question};
 use crate::writers::{pick, Reading, SchemaRef, Writers};
 use decode::{Clock, Kind};
+use inlets::{Inlets, Lanes};
 
 /// Limits a task puts on its input.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +47,7 @@ pub struct Changes<'a> {
     pub topics: &'a [String],
     pub rejects: &'a [Reject],
     pub state: Vec<Change>,
+    pub parcels: Vec<Sent>,
     pub progress: Progress,
 }
 
@@ -67,8 +74,10 @@ pub struct Detector {
     output_topics: Vec<String>,
     /// The partitions it reads, topic by topic.
     sources: Vec<Source>,
-    /// Topic → the event types it carries.
-    carried: Vec<Vec<usize>>,
+    /// How records are decoded.
+    lanes: Lanes,
+    /// What is sent on instead of being detected.
+    forwarding: Option<Forwarding>,
     writers: Writers,
     waiting: Waiting,
     seen: Seen,
@@ -97,44 +106,24 @@ impl Detector {
         subtopology: &str,
         partition: i32,
         reads: &Reads,
+        forwards: &HashMap<String, i32>,
         destinations: &HashMap<String, Destination>,
         limits: Limits,
     ) -> Result<Detector, String> {
         let sub = plan.subtopology(subtopology)?;
-        let layouts = build::layouts(plan, &sub.nodes);
+        let (nodes, subscribers) = sub.task(partition)?;
+        let layouts = build::layouts(plan, nodes, &sub.forwards);
         let types: Vec<_> = plan.types.iter().cloned().zip(layouts).collect();
-        let mut topics = sub.topics.clone();
-        topics.sort();
-        topics.dedup();
-        let carries = |topic: &String, t: &EventType| t.origin == Origin::Input && t.topic == *topic;
-        let carried: Vec<Vec<usize>> = topics
-            .iter()
-            .map(|topic| (0..types.len()).filter(|&id| carries(topic, &types[id].0)).collect())
-            .collect();
-        if let Some(unknown) = reads.keys().find(|topic| !topics.contains(topic)) {
-            return Err(format!("topic {unknown} is none that the rules read"));
-        }
-        let source = |topic: &String, ids: &Vec<usize>, partition: i32| Source {
-            topic: topic.clone(),
-            partition,
-            lateness_ms: ids.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default(),
-            first: 0,
-            read_to: 0,
-            position: 0,
-            watermark: i64::MIN,
-            refused: Refused::default(),
-        };
-        let topics = Topics::new(topics, partition, reads);
-        let sources: Vec<Source> = (topics.iter().zip(&carried).enumerate())
-            .flat_map(|(number, (topic, ids))| topics.partitions(number).map(move |p| source(topic, ids, p)))
-            .collect();
+        let Inlets { topics, sources, lanes } = Inlets::new(plan, sub, partition, reads, &types)?;
         let mut output_topics: Vec<String> = destinations.values().map(|d| d.topic.clone()).collect();
         output_topics.sort();
         output_topics.dedup();
         let waiting = Waiting::new(sources.len());
         let builder = Builder {
             plan,
-            nodes: &sub.nodes,
+            nodes,
+            subscribers,
+            forwards: &sub.forwards,
             types: &types,
             destinations,
             topics: &output_topics,
@@ -142,7 +131,13 @@ impl Detector {
         };
         let mut graph = builder.build()?;
         graph.bound(limits.cache_bytes);
+        let key_of = |type_id: usize, field: usize| types[type_id].1.slot(field);
+        let forwarding = match &sub.forwards[..] {
+            [] => None,
+            _ => Some(Forwarding::new(plan, sub, forwards, &sources, key_of)?),
+        };
         Ok(Detector {
+            forwarding,
             app: plan.app.clone(),
             seen: Seen::new(&types),
             kinds: types.iter().map(Kind::of).collect(),
@@ -151,7 +146,7 @@ impl Detector {
             topics,
             output_topics,
             sources,
-            carried,
+            lanes,
             writers: Writers::default(),
             waiting,
             graph,
@@ -170,8 +165,13 @@ impl Detector {
         })
     }
 
-    pub fn topics(&self) -> &[String] {
-        &self.topics
+    /// The topics that are read.
+    pub fn topics(&self) -> Vec<String> {
+        let read = self.sources.iter().filter(|source| source.via.is_none());
+        let mut topics: Vec<String> = read.map(|source| source.topic.clone()).collect();
+        topics.sort();
+        topics.dedup();
+        topics
     }
 
     pub fn writers(&mut self) -> &mut Writers {
@@ -182,63 +182,146 @@ impl Detector {
         let partition = partition.unwrap_or(self.topics.partition());
         self.sources
             .iter()
-            .position(|source| source.topic == topic && source.partition == partition)
+            .position(|source| source.via.is_none() && source.topic == topic && source.partition == partition)
             .ok_or_else(|| format!("partition {partition} of {topic} is none of the task's sources"))
+    }
+
+    /// The schemas that the records of a batch are written with and that are not known.
+    pub fn missing(&self, batch: &Batch) -> Vec<SchemaRef> {
+        let source = self.sources.iter().find(|source| source.via.is_none() && source.topic == batch.topic);
+        if source.is_none_or(|source| source.lane != PARCELS) {
+            return self.writers.missing(batch);
+        }
+        let values = batch.records.iter().filter_map(|record| record.value);
+        let parcels = values.filter_map(|span| parcel::open(batch.bytes(span)).ok());
+        let mut missing: Vec<SchemaRef> =
+            parcels.flat_map(|parcel| self.writers.missing(&parcel.records)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
     }
 
     /// Reads a batch: decodes, refuses what is bad or late, and lets the rest wait for its turn. Says how many events
     /// were good and in time.
     pub fn feed(&mut self, batch: &Batch, now_ms: i64) -> Result<usize, String> {
         let source = self.source_of(&batch.topic, Some(batch.partition))?;
-        let topic = self.topics.number(&batch.topic)?;
         let clock = Clock::new(now_ms, self.limits.max_ahead_ms);
+        if self.sources[source].lane == PARCELS {
+            return Ok(self.feed_parcels(batch, source));
+        }
         let mut event = self.graph.spares.take();
         let mut accepted = 0;
         for record in &batch.records {
-            // What a predecessor accepted stays accepted, whatever the clock says now.
-            let (first, clock) = match self.sources[source].read(record.offset) {
-                Pass::First => (true, &clock),
-                Pass::Again => (false, &Clock::END),
-                Pass::Done => continue,
-            };
-            self.counts.read += u64::from(first);
-            match self.decode(batch, record, topic, clock, &mut event) {
-                Ok(true) if event.time < self.released => {
-                    // Read before and not waiting any more: it was released, or judged late then.
-                    if first {
-                        self.counts.late += 1;
-                        let message = format!("{} ms behind what was released", self.released - event.time);
-                        self.reject(batch, record, (Reason::Late, message));
-                        self.graph.come_late(&event);
-                    }
-                }
-                Ok(true) => {
-                    accepted += 1;
-                    self.sources[source].saw(event.time);
-                    self.began = self.began.min(event.time);
-                    let leaves = self.graph.leaves(&event);
-                    // What no rule wants may still be what a later record repeats.
-                    if self.seen.concerns(&event) || !leaves.is_empty() || event.is_of_fact() {
-                        let event = std::mem::replace(&mut event, self.graph.spares.take());
-                        self.waiting.push(source, Read::new(event, leaves));
-                    } else {
-                        self.graph.pass_by(&event);
-                    }
-                }
-                Ok(false) => self.counts.not_ours += 1,
-                // What is bad in itself was refused when it was read before, too.
-                Err((reason, _)) if !first && !reason.may_pass() => {}
-                Err(refusal) => {
-                    self.counts.rejected += 1;
-                    if refusal.0.may_pass() {
-                        self.sources[source].refused.push(record.offset);
-                    }
-                    self.reject(batch, record, refusal);
-                }
+            let pass = self.sources[source].read(record.offset);
+            if pass != Pass::Done {
+                accepted +=
+                    usize::from(self.take(batch, record, source, (pass, record.offset), &clock, &mut event));
             }
         }
         self.graph.spares.put(event);
         Ok(accepted)
+    }
+
+    /// Reads what others sent on: records of other topics and partitions, and up to where those have come.
+    fn feed_parcels(&mut self, batch: &Batch, channel: usize) -> usize {
+        let mut event = self.graph.spares.take();
+        let mut accepted = 0;
+        for record in &batch.records {
+            let pass = self.sources[channel].read(record.offset);
+            if pass == Pass::Done {
+                continue;
+            }
+            let value = record.value.map(|span| batch.bytes(span)).unwrap_or_default();
+            let opened = parcel::open(value).map_err(|Malformed(message)| message).and_then(|parcel| {
+                let Batch { topic, partition, .. } = &parcel.records;
+                let from =
+                    |s: &Source| s.via == Some(channel) && s.topic == *topic && s.partition == *partition;
+                let source = self.sources.iter().position(from);
+                let source = source
+                    .ok_or_else(|| format!("nothing comes here from partition {partition} of {topic}"))?;
+                Ok((parcel, source))
+            });
+            match opened {
+                Ok((parcel, source)) => {
+                    let records = parcel.records;
+                    for sent in &records.records {
+                        // What is too far ahead of the clock was refused by who sent it.
+                        let read = (pass, record.offset);
+                        accepted +=
+                            usize::from(self.take(&records, sent, source, read, &Clock::END, &mut event));
+                    }
+                    self.sources[source].advance(parcel.watermark);
+                }
+                Err(message) if pass == Pass::First => {
+                    self.counts.rejected += 1;
+                    self.reject(batch, record, (Reason::Undecodable, message));
+                }
+                Err(_) => {}
+            }
+        }
+        self.graph.spares.put(event);
+        accepted
+    }
+
+    /// Takes one record of a source that was read in some pass, with the offset that was read; says whether it is good and
+    /// in time.
+    #[inline]
+    fn take(
+        &mut self,
+        batch: &Batch,
+        record: &Record,
+        source: usize,
+        (pass, offset): (Pass, i64),
+        clock: &Clock,
+        event: &mut UniqueArc<Event>,
+    ) -> bool {
+        // What a predecessor accepted stays accepted, whatever the clock says now.
+        let first = pass == Pass::First;
+        let clock = if first { clock } else { &Clock::END };
+        self.counts.read += u64::from(first);
+        match self.decode(batch, record, self.sources[source].lane, clock, event) {
+            Ok(true) if event.time < self.released => {
+                // Read before and not waiting any more: it was released, or judged late then.
+                if first {
+                    self.counts.late += 1;
+                    let message = format!("{} ms behind what was released", self.released - event.time);
+                    self.reject(batch, record, (Reason::Late, message));
+                    self.graph.come_late(event);
+                }
+                false
+            }
+            Ok(true) => {
+                if self.sources[source].via.is_none() {
+                    self.sources[source].saw(event.time);
+                }
+                self.began = self.began.min(event.time);
+                let leaves = self.graph.leaves(event);
+                if let Some(forwarding) = &mut self.forwarding {
+                    forwarding.send(batch, record, source, event, &leaves);
+                } else if self.seen.concerns(event) || !leaves.is_empty() || event.is_of_fact() {
+                    // What no rule wants may still be what a later record repeats.
+                    let event = std::mem::replace(event, self.graph.spares.take());
+                    self.waiting.push(source, Read::new(event, offset, leaves));
+                } else {
+                    self.graph.pass_by(event);
+                }
+                true
+            }
+            Ok(false) => {
+                self.counts.not_ours += 1;
+                false
+            }
+            // What is bad in itself was refused when it was read before, too.
+            Err((reason, _)) if !first && !reason.may_pass() => false,
+            Err(refusal) => {
+                self.counts.rejected += 1;
+                if refusal.0.may_pass() && self.sources[source].via.is_none() {
+                    self.sources[source].refused.push(offset);
+                }
+                self.reject(batch, record, refusal);
+                false
+            }
+        }
     }
 
     /// Says where reading begins on a source the state knows nothing of.
@@ -269,7 +352,7 @@ impl Detector {
     /// last commit is to be undone.
     pub fn run(&mut self, positions: u64, fetch: Option<&mut Fetch>) -> Result<u64, String> {
         let watermark = self.watermark();
-        if !self.is_behind() {
+        if !self.is_behind() || self.forwarding.is_some() {
             return Ok(0);
         }
         let before = self.graph.seq;
@@ -328,12 +411,21 @@ impl Detector {
     }
 
     fn progress(&mut self) -> Progress {
+        let vias: Vec<Option<usize>> = self.sources.iter().map(|source| source.via).collect();
+        let named: Vec<String> = self.sources.iter().map(|source| source.topic.clone()).collect();
+        // A channel is read on at the oldest parcel of which something waits.
+        let oldest = |index: usize| {
+            let brought =
+                vias.iter().enumerate().filter(|(other, via)| *other == index || **via == Some(index));
+            brought.filter_map(|(other, _)| self.waiting.oldest_offset(other)).min()
+        };
         let of = |(index, source): (usize, &mut Source)| {
-            let resume = self.waiting.oldest_offset(index).unwrap_or(source.position);
+            let resume = oldest(index).unwrap_or(source.position);
             source.refused.forget_before(resume);
             SourceProgress {
                 topic: source.topic.clone(),
                 partition: source.partition,
+                via: source.via.map(|channel| named[channel].clone()).unwrap_or_default(),
                 resume,
                 read_to: source.read_to,
                 watermark: source.watermark,
@@ -357,6 +449,8 @@ impl Detector {
         let codec = Codec { types: &self.types, names: &self.names, topics: &self.topics };
         self.graph.changes(&codec, &mut state);
         self.seen.changes(&mut state);
+        let parcels = self.forwarding.as_mut().map(|forwarding| forwarding.close(&self.sources));
+        let parcels = parcels.unwrap_or_default();
         let progress = self.progress();
         state.push(Change { key: TASK_KEY.to_vec(), value: Some(state::encode_progress(&progress)) });
         self.written = self.counts;
@@ -366,6 +460,7 @@ impl Detector {
             topics: &self.output_topics,
             rejects: &self.rejects,
             state,
+            parcels,
             progress,
         }
     }
@@ -388,6 +483,7 @@ impl Detector {
     pub fn undo(&mut self) -> Vec<Vec<u8>> {
         self.clear();
         self.failed.clear();
+        self.forwarding.iter_mut().for_each(Forwarding::clear);
         self.waiting = Waiting::new(self.sources.len());
         self.sources.iter_mut().for_each(|source| source.start(source.first));
         (self.released, self.began) = (i64::MIN, i64::MAX);
@@ -414,8 +510,11 @@ impl Detector {
         self.began = progress.began;
         self.graph.seq = progress.seq;
         for saved in &progress.sources {
-            let is =
-                |source: &&mut Source| source.topic == saved.topic && source.partition == saved.partition;
+            let channel = self.sources.iter().position(|s| s.via.is_none() && s.topic == saved.via);
+            let is = |source: &&mut Source| {
+                let from = (&source.topic, source.partition) == (&saved.topic, saved.partition);
+                from && source.via == channel
+            };
             if let Some(source) = self.sources.iter_mut().find(is) {
                 source.read_to = saved.read_to;
                 source.position = saved.resume;
@@ -431,14 +530,25 @@ impl Detector {
     pub fn resume(&self) -> Option<Vec<(String, i32, i64)>> {
         let progress = self.loaded.as_ref()?;
         // The rules may have stopped to read a topic that the state still knows.
-        let read = progress.sources.iter().filter(|source| self.topics.contains(&source.topic));
+        let is_read = |saved: &&SourceProgress| {
+            let mut read = self.sources.iter().filter(|source| source.via.is_none());
+            saved.via.is_empty() && read.any(|source| source.topic == saved.topic)
+        };
+        let read = progress.sources.iter().filter(is_read);
         Some(read.map(|source| (source.topic.clone(), source.partition, source.resume)).collect())
     }
 
+    /// Of each partition that is read before which time nothing more comes from it. What comes in parcels is as far as
+    /// the last of those that send them.
     pub fn source_watermarks(&self) -> Vec<(String, i32, i64)> {
-        let promise =
-            |source: &Source| (source.topic.clone(), source.partition, source.promises(self.released));
-        self.sources.iter().map(promise).collect()
+        let behind = |channel: usize| self.sources.iter().filter(move |source| source.via == Some(channel));
+        let promise = |(number, source): (usize, &Source)| {
+            let own = source.promises(self.released);
+            let watermark = behind(number).map(|source| source.watermark).fold(own, i64::min);
+            (source.topic.clone(), source.partition, watermark)
+        };
+        let read = self.sources.iter().enumerate().filter(|(_, source)| source.via.is_none());
+        read.map(promise).collect()
     }
 
     pub fn waiting(&self) -> usize {

@@ -13,7 +13,7 @@ use crate::identity::{identity, Topics, DIGITS};
 use crate::journal::Reason;
 use crate::key::{key_of, Key};
 use crate::occurrence::{distinct, Item, Occurrence, Order, Scope};
-use crate::partition::partition;
+use crate::partition::partition_of;
 use crate::plan::{Context, Type};
 use crate::state::{Change, Entry, NOTHING};
 use crate::value::Value;
@@ -61,6 +61,8 @@ pub struct DefineNode {
     pub repeats: bool,
     /// What stands before the Avro bytes of each record, and where records go.
     pub output: Output,
+    /// Whether records go anywhere: not where the definition belongs to another task, and is only read here.
+    pub sent: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -151,6 +153,9 @@ impl DefineNode {
         }
         match self.emit(occurrence, ordinal, out.topics, out.emitted) {
             Ok(identity) => {
+                if !self.sent {
+                    out.emitted.take_back();
+                }
                 if let (Some(limit), Some(key)) = (&mut self.limit, binding) {
                     limit.note(key, moment.time);
                 }
@@ -198,7 +203,7 @@ impl DefineNode {
                 return Err(format!("attribute `{}` of {} has no value here", attribute.name, self.rule));
             }
             if self.key == Some(index) {
-                to = self.partition_of(&value);
+                to = partition_of(&value, self.output.partitions).unwrap_or(to);
             }
         }
         let place = self.repeats.then_some((occurrence.end, ordinal as u64));
@@ -241,16 +246,6 @@ impl DefineNode {
             key: NOTHING,
             own_id,
             row: Row::from_vec(row),
-        }
-    }
-
-    fn partition_of(&self, value: &Value) -> i32 {
-        let partitions = self.output.partitions;
-        match value {
-            Value::Text(s) => partition(s, partitions),
-            Value::Long(n) => partition(n.to_string().as_bytes(), partitions),
-            Value::Boolean(b) => partition(if *b { b"true" } else { b"false" }, partitions),
-            Value::Null | Value::Double(_) | Value::List(_) => self.output.own_partition,
         }
     }
 

@@ -22,8 +22,15 @@ impl Plan {
         }
         for sub in &self.subtopologies {
             ensure(sub.topics.len() <= MAX_TYPES, "the number of a sub-topology's topics")?;
-            for &node in &sub.nodes {
+            let groups = sub.groups.iter().flat_map(|group| group.nodes.iter().chain(&group.subscribers));
+            let forwarded = sub.forwards.iter().flat_map(|forward| &forward.nodes);
+            for &node in sub.nodes.iter().chain(&sub.subscribers).chain(groups).chain(forwarded) {
                 ensure(node < self.nodes.len(), "a node of a sub-topology")?;
+            }
+            for forward in &sub.forwards {
+                let fields = self.types.get(forward.type_id).map(|of| of.fields.len());
+                let key = forward.key.unwrap_or_default();
+                ensure(fields.is_some_and(|fields| forward.key.is_none() || key < fields), "a forward")?;
             }
         }
         Ok(())

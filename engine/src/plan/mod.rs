@@ -472,6 +472,38 @@ pub struct Subtopology {
     pub name: String,
     pub topics: Vec<String>,
     pub nodes: Vec<usize>,
+    pub subscribers: Vec<usize>,
+    pub forwards: Vec<Forward>,
+    pub groups: Vec<Group>,
+}
+
+/// What some leaves let pass, sent on once: by the value of a field, or to where global rules run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Forward {
+    #[serde(rename = "type")]
+    pub type_id: usize,
+    pub nodes: Vec<usize>,
+    pub key: Option<usize>,
+    pub topic: String,
+}
+
+/// Global rules that have to do with each other, and all they rest on: they have a partition of their own.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Group {
+    pub subscribers: Vec<usize>,
+    pub nodes: Vec<usize>,
+}
+
+impl Subtopology {
+    /// The nodes of one of its tasks, and the definitions and rules among them that belong to it.
+    pub fn task(&self, partition: i32) -> Result<(&[usize], &[usize]), String> {
+        if self.groups.is_empty() {
+            return Ok((&self.nodes, &self.subscribers));
+        }
+        let group = usize::try_from(partition).ok().and_then(|number| self.groups.get(number));
+        let group = group.ok_or_else(|| format!("no rules of {} are in partition {partition}", self.name))?;
+        Ok((&group.nodes, &group.subscribers))
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

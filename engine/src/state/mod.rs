@@ -555,6 +555,7 @@ mod tests {
         let source = SourceProgress {
             topic: "temps".into(),
             partition: 0,
+            via: "sent".into(),
             resume: 3,
             read_to: 9,
             watermark: i64::MIN,

@@ -17,6 +17,8 @@ pub struct Progress {
 pub struct SourceProgress {
     pub topic: String,
     pub partition: i32,
+    /// The topic whose parcels bring its records; empty where they come from their own.
+    pub via: String,
     /// The oldest record that still waits: where reading starts again.
     pub resume: i64,
     pub read_to: i64,
@@ -34,6 +36,7 @@ pub fn encode_progress(progress: &Progress) -> Vec<u8> {
     for source in &progress.sources {
         encode::blob(&mut out, source.topic.as_bytes());
         encode::long(&mut out, i64::from(source.partition));
+        encode::blob(&mut out, source.via.as_bytes());
         encode::long(&mut out, source.resume);
         encode::long(&mut out, source.read_to);
         encode::long(&mut out, source.watermark);
@@ -55,16 +58,20 @@ pub fn decode_progress(value: &[u8]) -> Result<Progress, Malformed> {
     }
     let mut sources = Vec::new();
     for _ in 0..cursor.long()? {
-        let topic = String::from_utf8(cursor.blob()?.to_vec())
-            .map_err(|_| Malformed::new("a topic that is not UTF-8"))?;
-        let partition = partition(&mut cursor)?;
+        let (topic, partition, via) = (named(&mut cursor)?, partition(&mut cursor)?, named(&mut cursor)?);
         let (resume, read_to, watermark) = (offset(&mut cursor)?, offset(&mut cursor)?, cursor.long()?);
         let mut refused = Vec::new();
         for _ in 0..cursor.long()? {
             refused.push((offset(&mut cursor)?, offset(&mut cursor)?));
         }
         let refused = Refused(refused);
-        sources.push(SourceProgress { topic, partition, resume, read_to, watermark, refused });
+        sources.push(SourceProgress { topic, partition, via, resume, read_to, watermark, refused });
     }
     Ok(Progress { released, began, seq, sources })
+}
+
+/// The name of a topic.
+fn named(cursor: &mut Cursor) -> Result<String, Malformed> {
+    let name = String::from_utf8(cursor.blob()?.to_vec());
+    name.map_err(|_| Malformed::new("a topic that is not UTF-8"))
 }

@@ -41,6 +41,7 @@ def in_one_task(plan: Plan) -> dict[str, Any]:
             "kind": "local",
             "topics": topics,
             "nodes": list(range(len(data["nodes"]))),
+            "subscribers": [i for i, node in enumerate(data["nodes"]) if node["kind"] in {"define", "rule"}],
             "forwards": [],
             "groups": [],
         }
