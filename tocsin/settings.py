@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     """Where workers keep their state."""
     commit_interval_ms: int = Field(default=200, ge=1, le=60_000)
     """How often a worker commits; also how long a complex event may wait to be seen."""
+    state_memory_mb: int | None = Field(default=None, ge=1)
+    """How much of its state a worker keeps in memory; the rest is read from disk when needed. Unset: all."""
     partitions: int = Field(default=4, ge=1, le=10_000)
     """Partitions of the input topics that workers create."""
 

@@ -36,6 +36,8 @@ class WorkerSettings:
     """Messages taken from the client at once."""
     max_waiting: int = 500_000
     """Events of one task that may wait for the watermark before the sources that are ahead are paused."""
+    state_memory_bytes: int | None = None
+    """What the tasks of this worker may keep of their state in memory, all together; unset: all of it."""
     transaction_timeout_ms: int = 30_000
     report_interval_ms: int = 1_000
     """How often the status is reported to whoever asked for it."""

@@ -6,12 +6,12 @@ shows what was not committed, and may lag behind the changelog by what a crash c
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from rocksdict import Options, Rdict, WriteBatch
+from rocksdict import Options, Rdict, RdictIter, ReadOptions, WriteBatch
 
 Entry = tuple[bytes, bytes]
 Change = tuple[bytes, bytes | None]
@@ -39,6 +39,9 @@ class Store(Protocol):
     def entries(self) -> Iterator[Entry]:
         """Yield every entry."""
 
+    def fetch(self, prefixes: Sequence[bytes]) -> list[Entry]:
+        """Return the entries whose keys begin with any of the prefixes, each once."""
+
     def wipe(self) -> None:
         """Forget everything."""
 
@@ -65,6 +68,11 @@ class MemoryStore:
     def entries(self) -> Iterator[Entry]:
         """Yield every entry."""
         yield from self._entries.items()
+
+    def fetch(self, prefixes: Sequence[bytes]) -> list[Entry]:
+        """Return the entries whose keys begin with any of the prefixes, each once."""
+        beginnings = tuple(prefixes)
+        return [entry for entry in self._entries.items() if entry[0].startswith(beginnings)]
 
     def wipe(self) -> None:
         """Forget everything."""
@@ -116,13 +124,20 @@ class RocksStore:
         """Yield every entry."""
         cursor = self._db.iter()
         cursor.seek_to_first()
-        while cursor.valid():
-            key, value = cast("Entry", (cursor.key(), cursor.value()))
-            if key != _CHECKPOINT_KEY:
-                yield key, value
-            cursor.next()
-        # A cursor ends at damage as it ends at the end; only its status tells them apart.
-        cursor.status()
+        yield from _rest(cursor)
+
+    def fetch(self, prefixes: Sequence[bytes]) -> list[Entry]:
+        """Return the entries whose keys begin with any of the prefixes, each once."""
+        found: list[Entry] = []
+        for prefix in _disjoint(prefixes):
+            # Without an end, a scan would go on through all that is deleted, but still there, behind it.
+            bounds, end = ReadOptions(), _end_of(prefix)
+            if end is not None:
+                bounds.set_iterate_upper_bound(end)
+            cursor = self._db.iter(bounds)
+            cursor.seek(prefix)
+            found.extend(_rest(cursor))
+        return found
 
     def wipe(self) -> None:
         """Forget everything."""
@@ -134,6 +149,32 @@ class RocksStore:
     def close(self) -> None:
         """Let go of the files."""
         self._db.close()
+
+
+def _rest(cursor: RdictIter) -> Iterator[Entry]:
+    """Yield the entries from where a cursor stands to its end."""
+    while cursor.valid():
+        key, value = cast("Entry", (cursor.key(), cursor.value()))
+        if key != _CHECKPOINT_KEY:
+            yield key, value
+        cursor.next()
+    # A cursor ends at damage as it ends at the end; only its status tells them apart.
+    cursor.status()
+
+
+def _disjoint(prefixes: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the prefixes in order, without those that begin with another."""
+    last: bytes | None = None
+    for prefix in sorted(prefixes):
+        if last is None or not prefix.startswith(last):
+            last = prefix
+            yield prefix
+
+
+def _end_of(prefix: bytes) -> bytes | None:
+    """Return the first key behind all that begin with a prefix, if there can be one."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 def _options() -> Options:

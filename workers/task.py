@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 from tocsin._engine import Batch, Commit, Engine
 from tocsin.workers.errors import StateMismatch, StateUnreadable
 from tocsin.workers.restore import Restore
-from tocsin.workers.store import Checkpoint, Store
+from tocsin.workers.store import Checkpoint, Entry, Store
 
 _LOAD_ENTRIES = 50_000
 
@@ -98,7 +98,8 @@ class Task:
         self._enter(TaskState.LOADED)
 
     def _load(self) -> None:
-        chunk: list[tuple[bytes, bytes]] = []
+        # With a bound for memory too: the engine must know of every binding, and when to look at it again.
+        chunk: list[Entry] = []
         for entry in self.store.entries():
             chunk.append(entry)
             if len(chunk) == _LOAD_ENTRIES:
@@ -149,10 +150,17 @@ class Task:
         self.dirty = True
 
     def run(self) -> None:
-        """Handle what the watermark releases."""
+        """Handle what the watermark releases; after `LocalStateDamaged` the task can only be closed."""
         # A watermark that moved on over nothing need not be committed: it would move on again after a crash.
-        if self.engine.run():
+        if self.engine.run(fetch=self._fetch):
             self.dirty = True
+
+    def _fetch(self, prefixes: list[bytes]) -> list[Entry]:
+        """Answer the engine from the store, which has what was committed and nothing else."""
+        try:
+            return self.store.fetch(prefixes)
+        except Exception as error:
+            raise LocalStateDamaged(str(error)) from error
 
     def take(self) -> Commit:
         """Return what has to be committed."""

@@ -90,6 +90,9 @@ class Worker:
         self._formats = Formats(self._plan, settings.registry)
         self._destinations = self._formats.destinations(counts)
         self._changelog = self._names.changelog(self._subtopology.name)
+        # An even share of all tasks there are: this worker may come to have them all.
+        memory = settings.state_memory_bytes
+        self._cache_bytes = None if memory is None else memory // counts[self._changelog]
         self._changelog_id = topic_id(self._admin, self._changelog, settings.brokers)
         self._silence = Silence(self._admin, self._plan)
         self._renew_producer()
@@ -116,13 +119,24 @@ class Worker:
             running = self._running()
             self._silence.advance(running, _now_ms())
             for task in running:
-                task.run()
-                self._hold_back(task)
+                self._run(task)
             # What a task has left to do comes after a commit: neither transaction nor memory grows with it.
             if _now_ms() >= next_commit_ms or any(task.engine.is_behind for task in running):
                 self._commit()
                 next_commit_ms = _now_ms() + interval_ms
             self._report()
+
+    def _run(self, task: Task) -> None:
+        try:
+            task.run()
+        except LocalStateDamaged as error:
+            # Dealt with below, as in a restore.
+            damage = str(error)
+        else:
+            self._hold_back(task)
+            return
+        self._consumer.pause(self._of(task.partition))
+        self._discard(task, damage)
 
     def _report(self) -> None:
         if self._on_status is not None and _now_ms() - self._reported_ms >= self._settings.report_interval_ms:
@@ -240,6 +254,7 @@ class Worker:
             max_record_bytes=self._settings.max_record_bytes,
             max_output_bytes=self._settings.max_output_bytes,
             max_ahead_ms=self._settings.max_ahead_ms,
+            cache_bytes=self._cache_bytes,
         )
         store = RocksStore(self._place.folder / f"{self._subtopology.name}-{partition}")
         self._tasks[partition] = Task(partition, engine, store, _now_ms())
@@ -277,6 +292,10 @@ class Worker:
             damage = str(error)
         else:
             return
+        self._discard(task, damage)
+
+    def _discard(self, task: Task, damage: str) -> None:
+        """Restore a task from the changelog alone."""
         LOG.warning("task %d: local state discarded: %s", task.partition, damage)
         task.store.wipe()
         self._restart(task)

@@ -45,6 +45,28 @@ def test_a_wiped_store_is_empty(open_store: Open) -> None:
     store.close()
 
 
+def test_entries_are_found_by_the_beginnings_of_their_keys(open_store: Open) -> None:
+    store = open_store()
+    keys = [b"a", b"ab", b"abc", b"b", b"b\xff", b"b\xff\xff1", b"c", b"\xff\xff", b"\xff\xff2"]
+    store.apply([(key, b"value of " + key) for key in keys], Checkpoint("topic", 7))
+    store.apply([(b"abc", None)], Checkpoint("topic", 8))
+
+    def found(*prefixes: bytes) -> list[bytes]:
+        entries = store.fetch(prefixes)
+        assert all(value == b"value of " + key for key, value in entries)
+        return sorted(key for key, _ in entries)
+
+    assert found() == []
+    assert found(b"ab") == [b"ab"]
+    assert found(b"c", b"a") == [b"a", b"ab", b"c"]
+    assert found(b"ab", b"a", b"a") == [b"a", b"ab"], "each once"
+    assert found(b"b\xff") == [b"b\xff", b"b\xff\xff1"]
+    assert found(b"\xff") == [b"\xff\xff", b"\xff\xff2"]
+    assert found(b"none") == []
+    assert found(b"") == sorted(set(keys) - {b"abc"}), "the checkpoint is no entry"
+    store.close()
+
+
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
     store = RocksStore(tmp_path / "store")
@@ -71,4 +93,6 @@ def test_damage_inside_is_an_error_rather_than_an_early_end(filled: Path) -> Non
     store = RocksStore(filled)
     with pytest.raises(Exception, match="Corruption"):
         list(store.entries())
+    with pytest.raises(Exception, match="Corruption"):
+        store.fetch([bytes([n]) for n in range(256)])
     store.close()

@@ -94,6 +94,7 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             create_topics=create_topics,
             create_inputs=create_inputs,
             partitions=settings.partitions,
+            state_memory_bytes=_bytes(settings.state_memory_mb),
             start=begin,
         ),
         on_status=_Reporter(as_json),
@@ -105,6 +106,10 @@ def _begin(start: str) -> Literal["earliest", "latest"] | int:
     if start in {"earliest", "latest"}:
         return cast("Literal['earliest', 'latest']", start)
     return time_ms(start)
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    return None if megabytes is None else megabytes * 1024 * 1024
 
 
 class _Reporter:
