@@ -16,8 +16,16 @@ _MAX_RECORDS = 200_000
 """Records of a transaction after which no further task is taken into it."""
 
 
+class Aborted(Exception):
+    """The transaction came to nothing: what these tasks did since their last commit is to be undone."""
+
+    def __init__(self, reason: str, tasks: Sequence[Task]) -> None:
+        super().__init__(reason)
+        self.tasks = tasks
+
+
 class CommitLost(Exception):
-    """The transaction failed, or nobody knows: the tasks go back to what is known to be committed."""
+    """Nobody knows what became of the transaction: the tasks are restored from what is committed."""
 
 
 class Committer:
@@ -42,15 +50,20 @@ class Committer:
         5. Write the changes to the stores, with the offset of the last one in the changelog.
 
         A crash before 4 leaves nothing; between 4 and 5 it leaves stores that lag behind their changelog, and
-        the difference is replayed. Where 1 to 4 fail or their outcome is unknown, `CommitLost` is raised: the
-        producer must be replaced and the tasks restored. A producer that was fenced stays so: its error is
-        raised as it is.
+        the difference is replayed.
+
+        Where 1 to 3 fail, or 4 is refused, the transaction is aborted. That this succeeds proves that it was
+        not committed: `Aborted` names the tasks of 2, which are to be undone, and the producer goes on. Where
+        the outcome of 4 or of the abort is unknown, `CommitLost` is raised: the producer must be replaced and
+        the tasks restored. A producer that was fenced stays so: its error is raised as it is.
         """
         waiting = list(tasks)
         while waiting:
+            taken: list[tuple[Task, Commit]] = []
+            committing = False
             try:
                 self._producer.begin_transaction()  # 1
-                taken = self._take(waiting)  # 2
+                self._take(waiting, taken)  # 2
                 offsets = [
                     TopicPartition(topic, partition, offset)
                     for _, commit in taken
@@ -58,16 +71,30 @@ class Committer:
                 ]
                 metadata = consumer.consumer_group_metadata()
                 self._producer.send_offsets_to_transaction(offsets, metadata, COMMIT_TIMEOUT_S)  # 3
+                committing = True
                 self._producer.commit_transaction(COMMIT_TIMEOUT_S)  # 4
             except KafkaException as error:
-                if is_fenced(error.args[0]):
+                cause = error.args[0]
+                if is_fenced(cause):
                     raise
-                raise CommitLost(error.args[0].str()) from error
+                if committing and not cause.txn_requires_abort():
+                    raise CommitLost(cause.str()) from error
+                self._abort()
+                raise Aborted(cause.str(), [task for task, _ in taken]) from error
             for task, commit in taken:  # 5
                 task.committed(commit, Checkpoint(self._changelog_id, self._offsets.pop(task.partition)))
 
-    def _take(self, waiting: list[Task]) -> list[tuple[Task, Commit]]:
-        taken: list[tuple[Task, Commit]] = []
+    def _abort(self) -> None:
+        """End a transaction that is not committed; return only when it is certain that it never will be."""
+        try:
+            self._producer.abort_transaction(COMMIT_TIMEOUT_S)
+        except KafkaException as error:
+            if is_fenced(error.args[0]):
+                raise
+            raise CommitLost(error.args[0].str()) from error
+        self._offsets.clear()
+
+    def _take(self, waiting: list[Task], taken: list[tuple[Task, Commit]]) -> None:
         records = 0
         while waiting and records < _MAX_RECORDS:
             task = waiting.pop()
@@ -75,7 +102,6 @@ class Committer:
             taken.append((task, commit))
             self._produce(task, commit)
             records += len(commit.outputs) + len(commit.letters) + len(commit.state)
-        return taken
 
     def _produce(self, task: Task, commit: Commit) -> None:
         for topic, partition, key, value, timestamp in commit.outputs:

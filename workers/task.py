@@ -2,8 +2,10 @@
 
         assigned            replayed         positioned          revoked
 CREATED ────────► RESTORING ────────► LOADED ──────────► RUNNING ───────► CLOSED
-                      │                  │                                  ▲
-                      └──────────────────┴──────────────────────────────────┘
+                                         ▲                  │
+                                 compared│                  │aborted
+                                         └────── UNDONE ◄───┘
+A task can be closed in every state.
 """
 
 from collections.abc import Callable
@@ -27,6 +29,7 @@ class TaskState(Enum):
     RESTORING = "restoring"
     LOADED = "loaded"
     RUNNING = "running"
+    UNDONE = "undone"
     CLOSED = "closed"
 
 
@@ -34,7 +37,8 @@ _NEXT = {
     TaskState.CREATED: {TaskState.RESTORING, TaskState.CLOSED},
     TaskState.RESTORING: {TaskState.LOADED, TaskState.CLOSED},
     TaskState.LOADED: {TaskState.RUNNING, TaskState.CLOSED},
-    TaskState.RUNNING: {TaskState.CLOSED},
+    TaskState.RUNNING: {TaskState.UNDONE, TaskState.CLOSED},
+    TaskState.UNDONE: {TaskState.LOADED, TaskState.CLOSED},
     TaskState.CLOSED: set(),
 }
 
@@ -171,6 +175,22 @@ class Task:
         """Write to the store what the transaction made permanent."""
         self.store.apply(commit.state, checkpoint)
         self.engine.committed()
+
+    def undo(self, now_ms: int) -> None:
+        """Forget what was done since the last commit; after `LocalStateDamaged` it can only be closed."""
+        try:
+            self.engine.undo(self._fetch)
+        except ValueError as error:
+            raise LocalStateDamaged(str(error)) from error
+        # What follows the last commit is read again, so no source is known to be at its end.
+        self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
+        self.dirty = False
+        self._enter(TaskState.UNDONE)
+
+    def compare(self, offsets: dict[str, int]) -> None:
+        """Take the group's offsets as they are after an abort, to be compared with the state's."""
+        self._offsets = offsets
+        self._enter(TaskState.LOADED)
 
     def close(self) -> None:
         """Let go of everything; what was not committed is forgotten."""

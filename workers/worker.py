@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from tocsin._engine import Batch, Engine
 from tocsin.topology.plan import Plan
 from tocsin.workers import kafka, place, topics
-from tocsin.workers.commit import CommitLost, Committer
+from tocsin.workers.commit import Aborted, CommitLost, Committer
 from tocsin.workers.errors import StateMismatch, WorkerError
 from tocsin.workers.formats import Formats
 from tocsin.workers.restore import Restore, offset_of, topic_id
@@ -119,24 +119,13 @@ class Worker:
             running = self._running()
             self._silence.advance(running, _now_ms())
             for task in running:
-                self._run(task)
+                if self._or_discard(task, task.run):
+                    self._hold_back(task)
             # What a task has left to do comes after a commit: neither transaction nor memory grows with it.
             if _now_ms() >= next_commit_ms or any(task.engine.is_behind for task in running):
                 self._commit()
                 next_commit_ms = _now_ms() + interval_ms
             self._report()
-
-    def _run(self, task: Task) -> None:
-        try:
-            task.run()
-        except LocalStateDamaged as error:
-            # Dealt with below, as in a restore.
-            damage = str(error)
-        else:
-            self._hold_back(task)
-            return
-        self._consumer.pause(self._of(task.partition))
-        self._discard(task, damage)
 
     def _report(self) -> None:
         if self._on_status is not None and _now_ms() - self._reported_ms >= self._settings.report_interval_ms:
@@ -203,9 +192,18 @@ class Worker:
         if tasks:
             try:
                 self._committer.commit(tasks, self._consumer)
+            except Aborted as aborted:
+                LOG.warning("transaction aborted, going on from the last commit: %s", aborted)
+                for task in aborted.tasks:
+                    self._undo(task)
             except CommitLost as lost:
                 LOG.warning("commit lost, restoring the tasks: %s", lost)
                 self._recover()
+
+    def _undo(self, task: Task) -> None:
+        """Go back to the last commit in memory; where that ends in the input is read on from."""
+        self._consumer.pause(self._of(task.partition))
+        self._or_discard(task, lambda: task.undo(_now_ms()))
 
     def _recover(self) -> None:
         """Go back to what is known to be committed, with a new producer that fences the old one."""
@@ -279,26 +277,27 @@ class Worker:
             offsets = self._committed(task.partition)
             restore = Restore(self._admin, self._settings, changelog, self._changelog_id, task.store)
             task.begin_restore(offsets, restore)
-        if task.state is TaskState.RESTORING:
-            self._restore_step(task)
+        if task.state is TaskState.RESTORING and not self._or_discard(task, task.restore_step):
+            return
+        if task.state is TaskState.UNDONE:
+            task.compare(self._committed(task.partition))
         if task.state is TaskState.LOADED:
             self._begin(task)
 
-    def _restore_step(self, task: Task) -> None:
+    def _or_discard(self, task: Task, step: Callable[[], None]) -> bool:
+        """Do what needs the store; where that is damaged, begin to restore from the changelog alone."""
         try:
-            task.restore_step()
+            step()
         except LocalStateDamaged as error:
             # Dealt with below: as long as the error lives, its trace holds the database open.
             damage = str(error)
         else:
-            return
-        self._discard(task, damage)
-
-    def _discard(self, task: Task, damage: str) -> None:
-        """Restore a task from the changelog alone."""
+            return True
         LOG.warning("task %d: local state discarded: %s", task.partition, damage)
+        self._consumer.pause(self._of(task.partition))
         task.store.wipe()
         self._restart(task)
+        return False
 
     def _begin(self, task: Task) -> None:
         """Read on from where the state ends; where the client is not ready for that, try again next time."""
