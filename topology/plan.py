@@ -162,6 +162,12 @@ class Plan:
         whole = Subtopology("undivided", Placement.LOCAL, self.input_topics, nodes, subscribers)
         return replace(self, subtopologies=(whole,))
 
+    def behind(self, subtopology: Subtopology) -> tuple[str, ...]:
+        """Return the topics whose events are sent on to a sub-topology."""
+        forwards = [forward for sub in self.subtopologies for forward in sub.forwards]
+        sent = {self.types[f.type].topic for f in forwards if f.topic in subtopology.topics}
+        return tuple(sorted(sent))
+
     def type_named(self, name: str) -> EventType | None:
         """Return the event type of that name, if there is one."""
         return next((t for t in self.types if t.name == name), None)

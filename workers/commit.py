@@ -66,8 +66,9 @@ class Committer:
                 self._take(waiting, taken)  # 2
                 offsets = [
                     TopicPartition(topic, partition, offset)
-                    for _, commit in taken
+                    for task, commit in taken
                     for topic, partition, offset in commit.offsets
+                    if topic in task.topics
                 ]
                 metadata = consumer.consumer_group_metadata()
                 self._producer.send_offsets_to_transaction(offsets, metadata, COMMIT_TIMEOUT_S)  # 3
@@ -101,12 +102,14 @@ class Committer:
             commit = task.take()
             taken.append((task, commit))
             self._produce(task, commit)
-            records += len(commit.outputs) + len(commit.letters) + len(commit.state)
+            records += len(commit.outputs) + len(commit.parcels) + len(commit.letters) + len(commit.state)
 
     def _produce(self, task: Task, commit: Commit) -> None:
         for topic, partition, key, value, timestamp in commit.outputs:
             self._send(topic, value, key, partition, timestamp)
         now_ms = int(time.time() * 1000)
+        for topic, partition, parcel in commit.parcels:
+            self._send(topic, parcel, None, partition, now_ms)
         for late, record_key, body in commit.letters:
             topic, letter = self._formats.letter(late=late, body=body)
             self._send(topic, letter, record_key, 0, now_ms)

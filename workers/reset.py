@@ -12,15 +12,16 @@ from tocsin.workers import kafka, place
 from tocsin.workers.errors import WorkerError
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.topics import Names, await_gone
+from tocsin.workers.topics import Names, await_gone, sent_on
 
 
 def reset(plan: Plan, settings: WorkerSettings) -> None:
     """Delete the offsets, the changelogs and the local state of an application that does not run.
 
     1. Nobody may be in its groups: a worker would go on with what it has in memory.
-    2. The local state goes first, then the changelogs, then the offsets. Wherever this is cut off, doing it
-       again finishes it, and a worker that starts in between says that state and offsets do not fit.
+    2. The local state goes first, then the changelogs and what was sent on, then the offsets. Wherever this
+       is cut off, doing it again finishes it, and a worker that starts in between says that state and offsets
+       do not fit.
     """
     names = Names(plan.app)
     groups = [names.group(sub.name) for sub in plan.subtopologies]
@@ -29,7 +30,8 @@ def reset(plan: Plan, settings: WorkerSettings) -> None:
         for group in groups:
             _refuse_members(admin, group)
         _forget_local(settings.state_dir, plan.app)
-        _delete_topics(admin, [names.changelog(sub.name) for sub in plan.subtopologies], settings.brokers)
+        changelogs = [names.changelog(sub.name) for sub in plan.subtopologies]
+        _delete_topics(admin, [*changelogs, *sorted(sent_on(plan))], settings.brokers)
         for future in admin.delete_consumer_groups(groups, request_timeout=ANSWER_TIMEOUT_S).values():
             _unless(KafkaError.GROUP_ID_NOT_FOUND, future.result)
     except KafkaException as error:

@@ -41,7 +41,10 @@ class Silence:
                 TopicPartition(topic, task.partition)
                 for task in by_partition.values()
                 for topic, source in task.sources.items()
-                if source.caught_up_to >= 0 and now_ms - source.quiet_since_ms >= self._idle_ms[topic]
+                # What is sent on comes with how far it has come.
+                if topic in self._idle_ms
+                and source.caught_up_to >= 0
+                and now_ms - source.quiet_since_ms >= self._idle_ms[topic]
             ]
             self._asked_ms = now_ms
             if quiet:
@@ -56,4 +59,4 @@ class Silence:
             return
         idle_ms = self._idle_ms[at.topic]
         if self._asked_ms - task.sources[at.topic].quiet_since_ms >= idle_ms:
-            task.engine.advance(at.topic, self._asked_ms - self._lateness_ms[at.topic] - idle_ms)
+            task.advance(at.topic, self._asked_ms - self._lateness_ms[at.topic] - idle_ms)

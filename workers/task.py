@@ -8,7 +8,7 @@ CREATED ────────► RESTORING ────────► LOADED
 A task can be closed in every state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -60,12 +60,23 @@ class LocalStateDamaged(Exception):
 class Task:
     """One partition's detector. Everything here is of one thread."""
 
-    def __init__(self, partition: int, engine: Engine, store: Store, now_ms: int) -> None:
+    def __init__(
+        self,
+        partition: int,
+        engine: Engine,
+        store: Store,
+        now_ms: int,
+        *,
+        topics: Sequence[str] | None = None,
+        sends: bool = False,
+    ) -> None:
         self.partition = partition
         self.engine = engine
         self.store = store
         self.state = TaskState.CREATED
-        self.sources = {topic: SourceClock(now_ms) for topic in engine.topics}
+        self.topics = engine.topics if topics is None else topics
+        self._sends = sends
+        self.sources = {topic: SourceClock(now_ms) for topic in self.topics}
         self._restore: Restore | None = None
         self._offsets: dict[str, int] = {}
         self.dirty = False
@@ -116,7 +127,8 @@ class Task:
 
         The state says where: it was committed in one transaction with the group's offsets, which must agree.
         """
-        resume = {topic: offset for (topic, _), offset in (self.engine.resume or {}).items()}
+        known = (self.engine.resume or {}).items()
+        resume = {topic: offset for (topic, _), offset in known if topic in self.topics}
         committed = self._offsets
         held = {topic: offset for topic, offset in committed.items() if offset >= 0}
         if any(held.get(topic, offset) != offset for topic, offset in resume.items()):
@@ -133,7 +145,7 @@ class Task:
         # Where the group has no offset the state alone tells: brokers forget those of a group away for long.
         begun = {
             topic: held[topic] if topic in held else first(topic)
-            for topic in self.engine.topics
+            for topic in self.topics
             if topic not in resume
         }
         for topic, offset in begun.items():
@@ -152,6 +164,12 @@ class Task:
             # Only events count: a source that brings nothing but garbage is silent too.
             self.sources[batch.topic].quiet_since_ms = now_ms
         self.dirty = True
+
+    def advance(self, topic: str, watermark_ms: int) -> None:
+        """Let time go on over a silent source."""
+        self.engine.advance(topic, watermark_ms)
+        # Those to whom events are sent on have only the commits to know it from.
+        self.dirty = self.dirty or self._sends
 
     def run(self) -> None:
         """Handle what the watermark releases; after `LocalStateDamaged` the task can only be closed."""
@@ -183,7 +201,7 @@ class Task:
         except ValueError as error:
             raise LocalStateDamaged(str(error)) from error
         # What follows the last commit is read again, so no source is known to be at its end.
-        self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
+        self.sources = {topic: SourceClock(now_ms) for topic in self.topics}
         self.dirty = False
         self._enter(TaskState.UNDONE)
 

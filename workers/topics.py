@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tocsin.topology.plan import Plan, Subtopology
+from tocsin.topology.plan import Placement, Plan, Subtopology
 from tocsin.workers.errors import TopicsWrong
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error
 from tocsin.workers.settings import WorkerSettings
 
+_SENT_ON = {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": "67108864"}
+"""What was sent on is deleted by those who read it, when their state has it; never by time alone."""
 _CHANGELOG = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.3", "segment.ms": "3600000"}
 
 
@@ -39,27 +41,16 @@ class Names:
         return f"tocsin.{self.app}.{subtopology}"
 
 
-def prepare(
-    admin: AdminClient, plan: Plan, subtopology: Subtopology, settings: WorkerSettings
-) -> dict[str, int]:
-    """Verify the topics of a sub-topology, create what may be created, and return all partition counts."""
+def prepare(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[str, int]:
+    """Verify the topics of an application, create what may be created, and return all partition counts."""
     counts = partition_counts(admin, settings.brokers)
-    missing = [topic for topic in subtopology.topics if topic not in counts]
+    missing = [topic for topic in plan.input_topics if topic not in counts]
     if missing and not settings.create_inputs:
         raise TopicsWrong(_missing_inputs(plan, missing, settings.brokers))
     _create(admin, {topic: (settings.partitions, {}) for topic in missing}, settings)
     counts |= dict.fromkeys(missing, settings.partitions)
-    tasks = _task_count({topic: counts[topic] for topic in subtopology.topics})
 
-    names = Names(plan.app)
-    changelog = names.changelog(subtopology.name)
-    size = {"max.message.bytes": str(settings.max_output_bytes)}
-    own: dict[str, tuple[int, dict[str, str]]] = {
-        changelog: (tasks, _CHANGELOG | size),
-        names.dead_letters: (1, size),
-        names.late: (1, size),
-    }
-    own |= {defined.topic: (tasks, size) for defined in plan.defined_types}
+    own = _own_topics(plan, counts, settings)
     absent = {topic: spec for topic, spec in own.items() if topic not in counts}
     if absent and not settings.create_topics:
         wanted = ", ".join(f"'{topic}' ({spec[0]} partitions)" for topic, spec in sorted(absent.items()))
@@ -68,12 +59,50 @@ def prepare(
         )
     _create(admin, absent, settings)
     counts |= {topic: spec[0] for topic, spec in absent.items()}
-    if counts[changelog] != tasks:
-        raise TopicsWrong(
-            f"The changelog '{changelog}' has {counts[changelog]} partitions, but the input topics have "
-            f"{tasks}: state and input no longer fit together."
-        )
+    names = Names(plan.app)
+    fixed = {names.changelog(sub.name) for sub in plan.subtopologies} | sent_on(plan)
+    for topic in sorted(fixed):
+        if counts[topic] != own[topic][0]:
+            raise TopicsWrong(
+                f"The topic '{topic}' has {counts[topic]} partitions, but the input topics ask for "
+                f"{own[topic][0]}: state and input no longer fit together."
+            )
     return counts
+
+
+def sent_on(plan: Plan) -> set[str]:
+    """Return the topics by which events are sent on from task to task."""
+    return {forward.topic for sub in plan.subtopologies for forward in sub.forwards}
+
+
+def _own_topics(
+    plan: Plan, counts: dict[str, int], settings: WorkerSettings
+) -> dict[str, tuple[int, dict[str, str]]]:
+    """Return the topics that belong to an application: how many partitions each has, and how it is kept."""
+    names = Names(plan.app)
+    size = {"max.message.bytes": str(settings.max_output_bytes)}
+    widest = max(counts[topic] for topic in plan.input_topics)
+    own = {names.dead_letters: (1, size), names.late: (1, size)}
+    own |= {defined.topic: (widest, size) for defined in plan.defined_types}
+    for sub in plan.subtopologies:
+        tasks = _task_count(plan, sub, counts)
+        own[names.changelog(sub.name)] = tasks, _CHANGELOG | size
+        own |= {topic: (tasks, _SENT_ON | size) for topic in sub.topics if topic in sent_on(plan)}
+    return own
+
+
+def _task_count(plan: Plan, sub: Subtopology, counts: dict[str, int]) -> int:
+    inputs = {topic: counts[topic] for topic in sub.topics if topic in plan.input_topics}
+    if sub.kind is Placement.GLOBAL:
+        return len(sub.groups)
+    if sub.kind is Placement.ROUTE:
+        return max(inputs.values())
+    if len(set(inputs.values())) > 1:
+        listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(inputs.items()))
+        raise TopicsWrong(
+            f"The input topics must have the same number of partitions to be joined by key: {listed}."
+        )
+    return max(inputs.values(), default=max(counts[topic] for topic in plan.behind(sub) or plan.input_topics))
 
 
 def partition_counts(admin: AdminClient, brokers: str) -> dict[str, int]:
@@ -97,15 +126,6 @@ def _missing_inputs(plan: Plan, missing: list[str], brokers: str) -> str:
         f"The input {subject} not exist on {brokers}. Correct the name in the rules, create the "
         "topic, or let Tocsin create it with --create-inputs."
     )
-
-
-def _task_count(inputs: dict[str, int]) -> int:
-    if len(set(inputs.values())) > 1:
-        listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(inputs.items()))
-        raise TopicsWrong(
-            f"The input topics must have the same number of partitions to be joined by key: {listed}."
-        )
-    return next(iter(inputs.values()))
 
 
 def _create(

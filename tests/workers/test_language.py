@@ -1,4 +1,4 @@
-"""Every kind of source on the real broker: workers commit what the oracle says, each once."""
+"""Every kind of source, local, routed and global, on the real broker: workers commit what the oracle says."""
 
 import threading
 import time
@@ -23,6 +23,7 @@ enum Kind {{ DOOR, WINDOW }};
 event Open (home: string, kind: Kind, force: double) on "{app}.open" key home idle 300 ms;
 event Shut (home: string, note: string?) on "{app}.shut" key home idle 300 ms;
 event Noise (home: string, level: int) on "{app}.noise" key home idle 300 ms;
+event Visit (guest: string, home: string) on "{app}.visits" key guest idle 300 ms;
 
 define Forced (home: string, force: double)
 from   Noise(home = $h, level > 3) as n
@@ -49,6 +50,29 @@ define Twice (home: string)
 from   (Forced(home = $h) ; Forced(home = $h)) within 3 s
 context continuous
 where  home = $h;
+
+-- Visits are keyed by guest: they are sent on to where their home is.
+define Met (home: string, guest: string)
+from   Visit(home = $h) as v
+  and  last Open(home = $h, kind = "DOOR") as o within 2 s from v
+where  home = $h, guest = v.guest;
+
+define Waited (guest: string)
+from   Visit(home = $h) as v and not Noise(home = $h) within 300 ms after v
+where  guest = v.guest;
+
+-- Nothing ties these to one home: they are detected in one place.
+define Anywhere (level: int)
+from   Noise(level > 4) as n and last Forced as f within 2 s from n
+where  level = n.level;
+
+define Silence (guest: string)
+from   Visit as v and not Open within 350 ms after v
+where  guest = v.guest;
+
+define Rounds
+from   (Visit ; Forced ; Visit) within 2 s
+context chronicle;
 """
 
 
@@ -67,6 +91,9 @@ def history(now_ms: int) -> list[Input]:
             event("Open", t=now_ms + 550 + number, home=home, kind="DOOR", force=1.5),
             event("Noise", t=now_ms + 900 + number, home=home, level=4),
             event("Shut", t=now_ms + 1400 + number, home=home, note="by hand"),
+            event("Visit", t=now_ms + 50 + number, home=home, guest=f"guest {number}"),
+            event("Visit", t=now_ms + 600 + 7 * number, home=home, guest=f"guest {1 - number}"),
+            event("Visit", t=now_ms + 1000 + number, home=home, guest="postman"),
         )
     ]
 
@@ -128,7 +155,7 @@ def test_workers_commit_what_the_oracle_says(services: ServiceSet, tmp_path: Pat
 def _publish_all(services: ServiceSet, text: str, app: str, events: Iterable[Input]) -> bool:
     with Publisher(services.bootstrap, services.registry_url, compile_rules(text, app=app)) as publisher:
         try:
-            for name in ("Open", "Shut", "Noise"):
+            for name in ("Open", "Shut", "Noise", "Visit"):
                 publisher.prepare(name)
         except UnavailableError:
             return False

@@ -1,5 +1,6 @@
 """A task without a broker: what counts as silence, and what its life allows."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from confluent_kafka import TopicPartition
 from tocsin._engine import Batch, Engine
 from tocsin.schemas import event_schema, single_object_prefix
 from tocsin.topology import compile_rules
-from tocsin.workers import Worker, WorkerSettings
+from tocsin.workers import WorkerSettings, place
 from tocsin.workers.errors import StateUnreadable
 from tocsin.workers.store import Checkpoint, MemoryStore
+from tocsin.workers.strand import Strand
 from tocsin.workers.task import Task, TaskState
 
 RULES = """
@@ -123,8 +125,10 @@ def test_the_slowest_source_is_never_held_back(tmp_path: Path) -> None:
     plan = compile_rules(rules, app="held")
     engine = Engine(plan.to_json(), "local", 0, {"D": (plan.defined_types[0].topic, b"", 1)})
     task = Task(0, engine, MemoryStore(), now_ms=0)
-    worker = Worker(plan, WorkerSettings(brokers="none", state_dir=tmp_path, max_waiting=4))
-    consumer = worker._consumer = Consumer()  # type: ignore[assignment]
+    settings = WorkerSettings(brokers="none", state_dir=tmp_path, max_waiting=4)
+    with contextlib.closing(place.take(tmp_path, "held", "one")) as own:
+        strand = Strand(plan, plan.subtopologies[0], settings, own, {})
+    consumer = strand._consumer = Consumer()  # type: ignore[assignment]
 
     def read(topic: str, *times: int) -> set[str]:
         begin = read_to.get(topic, 0)
@@ -132,7 +136,7 @@ def test_the_slowest_source_is_never_held_back(tmp_path: Path) -> None:
         read_to[topic] = begin + len(times)
         engine.feed(Batch.build(topic, 0, records), 10_000)
         engine.run()
-        worker._hold_back(task)
+        strand._hold_back(task)
         return consumer.paused
 
     read_to: dict[str, int] = {}
