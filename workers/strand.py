@@ -31,6 +31,7 @@ LOG = logging.getLogger(__name__)
 _RESTORING_POLL_S = 0.01
 _MAX_POLL_S = 0.05
 _COMMITTED_S = 2.0
+_PURGE_EVERY_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Strand:
         self._assigned: dict[int, set[str]] = {}
         self._stop = threading.Event()
         self._reported_ms = 0
+        self._purged_ms = _now_ms()
         self._mismatches: dict[int, str] = {}
 
     def run(self, stop: threading.Event) -> None:
@@ -131,7 +133,23 @@ class Strand:
             if _now_ms() >= next_commit_ms or any(task.engine.is_behind for task in running):
                 self._commit()
                 next_commit_ms = _now_ms() + interval_ms
+            self._purge()
             self._report()
+
+    def _purge(self) -> None:
+        """Delete what others sent on and this strand has in its state: nobody else reads it."""
+        if _now_ms() - self._purged_ms < _PURGE_EVERY_MS:
+            return
+        self._purged_ms = _now_ms()
+        done = {
+            TopicPartition(topic, task.partition, offset)
+            for task in self._running()
+            for topic, offset in task.read_on.items()
+            if topic not in self._plan.input_topics and offset > 0
+        }
+        if done:
+            # Whether it succeeds does not matter: the next time more is deleted.
+            self._admin.delete_records(list(done))
 
     def _report(self) -> None:
         if self._on_status is not None and _now_ms() - self._reported_ms >= self._settings.report_interval_ms:

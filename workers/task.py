@@ -80,6 +80,8 @@ class Task:
         self._restore: Restore | None = None
         self._offsets: dict[str, int] = {}
         self.dirty = False
+        self.read_on: dict[str, int] = {}
+        """Where each topic is read on, as the last commit says."""
 
     def _enter(self, state: TaskState) -> None:
         assert state in _NEXT[self.state], f"a task cannot go from {self.state} to {state}"
@@ -191,6 +193,7 @@ class Task:
 
     def committed(self, commit: Commit, checkpoint: Checkpoint) -> None:
         """Write to the store what the transaction made permanent."""
+        self.read_on = {topic: offset for topic, _, offset in commit.offsets}
         self.store.apply(commit.state, checkpoint)
         self.engine.committed()
 
