@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from random import Random
 
 from tocsin._engine import Batch, Commit, Engine
+from tocsin.schemas import event_schema, single_object_prefix
 from tocsin.topology import Plan
 from tocsin.topology.plan import Placement, Subtopology
 
@@ -167,16 +168,20 @@ def destinations(plan: Plan) -> dict[str, tuple[str, bytes, int]]:
     return {event.name: (event.topic, b"", 1) for event in plan.defined_types}
 
 
-def undivided(plan: Plan, logs: Logs, partitions: int) -> Written:
-    """Return what one task for everything writes."""
+def undivided(plan: Plan, logs: Logs, partitions: int, until_ms: int = END_MS) -> Written:
+    """Return what one task for everything writes when time goes to `until_ms`."""
     reads = {topic: list(range(partitions)) for topic in plan.input_topics}
-    engine = Engine(plan.undivided().to_json(), "undivided", 0, destinations(plan), reads=reads)
+    engine = Engine(
+        plan.undivided().to_json(), "undivided", 0, destinations(plan), reads=reads, max_ahead_ms=2**60
+    )
+    for schema in (event_schema(event.to_dict(), plan.app) for event in plan.input_types):
+        engine.add_schema(single_object_prefix(schema), schema)
     for (topic, partition), records in logs.items():
         if topic in plan.input_topics:
             engine.feed(Batch.build(topic, partition, records), NOW_MS)
     for topic in plan.input_topics:
         for partition in range(partitions):
-            engine.advance(topic, END_MS, partition)
+            engine.advance(topic, until_ms, partition)
     engine.run()
     commit = engine.take()
     assert not commit.letters

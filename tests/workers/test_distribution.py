@@ -1,0 +1,169 @@
+"""Distribution changes nothing, on the real broker: local, routed and global rules, workers that come and go.
+
+What workers commit together is what one task for everything detects in the same log, each once.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.engine.fleet import Logs, undivided
+from tests.engine.history import Record
+from tests.engine.test_distribution import GLOBAL, LOCAL, ROUTED
+from tests.workers.conftest import DEADLINE_S, eventually, kill
+from tocsin.complex_event import ComplexEvent
+from tocsin.errors import UnavailableError
+from tocsin.publisher import Publisher
+from tocsin.services import ServiceSet
+from tocsin.subscriber import Subscriber
+from tocsin.topology import Plan, compile_rules
+
+EVENTS = """
+event Temp  (area: string, sensor: string, value: long) on "{temps}" key area lateness 1 s idle 500 ms;
+event Smoke (area: string, sensor: string) on "{smoke}" key area lateness 1 s idle 500 ms;
+event Badge (person: string, area: string) on "{badges}" key person lateness 1 s idle 500 ms;
+event Tag   (n: long) on "{tags}" lateness 1 s idle 500 ms;
+"""
+
+
+class Crowd:
+    """Worker processes of one application, and what is published to it."""
+
+    def __init__(self, services: ServiceSet, plan: Plan, file: Path, partitions: int) -> None:
+        self._services = services
+        self._plan = plan
+        self._file = file
+        self._partitions = partitions
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._publisher = Publisher(services.bootstrap, None, plan)
+
+    def start(self, name: str) -> None:
+        command = [sys.executable, "-m", "tocsin", "run", str(self._file), "--instance", name]
+        command += ["--state-dir", str(self._file.parent / "state"), "--app", self._plan.app]
+        environment = os.environ | {
+            "TOCSIN_BROKERS": self._services.bootstrap,
+            "TOCSIN_REGISTRY": self._services.registry_url,
+        }
+        with self._file.with_name(f"{name}.log").open("ab") as log:
+            self._running[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    def kill(self, name: str) -> None:
+        kill(self._running.pop(name))
+
+    def stop(self, name: str) -> None:
+        process = self._running.pop(name)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 0
+
+    def close(self) -> None:
+        for name in list(self._running):
+            self.kill(name)
+        self._publisher.close()
+
+    def publish(self, random: Random, count: int) -> None:
+        """Publish events of now, out of order by less than the lateness."""
+        for number in range(count):
+            area, sensor = random.choice("abcdefgh"), random.choice("xyz")
+            name, values = random.choice(
+                [
+                    ("Temp", {"area": area, "sensor": sensor, "value": random.randrange(100)}),
+                    ("Smoke", {"area": area, "sensor": sensor}),
+                    ("Badge", {"person": random.choice("pqr"), "area": area}),
+                    ("Tag", {"n": number}),
+                ]
+            )
+            self._publisher.publish(name, values, int(time.time() * 1000) - random.randrange(500))
+        self._publisher.flush()
+
+    def expected(self) -> Counter[str]:
+        """Return the identities of what one task for everything detects in the log."""
+        logs: Logs = {}
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._services.bootstrap,
+                "group.id": "unused",
+                "enable.partition.eof": True,
+            }
+        )
+        for topic in self._plan.input_topics:
+            for partition in range(self._partitions):
+                consumer.assign([TopicPartition(topic, partition, 0)])
+                log = logs[topic, partition] = []
+                while (message := consumer.poll(DEADLINE_S)) is not None and message.error() is None:
+                    _, at_ms = message.timestamp()
+                    log.append(Record(message.offset() or 0, at_ms, message.key(), message.value()))
+        consumer.close()
+        found = undivided(self._plan, logs, self._partitions, int(time.time() * 1000) + 60_000)
+        return Counter(identity.decode() for _, identity, _ in found.elements())
+
+    def committed(self) -> list[ComplexEvent]:
+        """Return what a committed reader sees."""
+        topics = [defined.topic for defined in self._plan.defined_types]
+        try:
+            reader = Subscriber(
+                self._services.bootstrap, self._services.registry_url, topics, start="earliest"
+            )
+        except UnavailableError:  # no worker has created the topics yet
+            return []
+        with reader:
+            return list(reader.read_all())
+
+
+@pytest.fixture
+def crowd(
+    services: ServiceSet, topic: Callable[..., str], unique: Callable[[str], str], tmp_path: Path
+) -> Iterator[Callable[[Random, int], Crowd]]:
+    crowds: list[Crowd] = []
+
+    def make(random: Random, partitions: int) -> Crowd:
+        names = {stem: topic(stem, partitions=partitions) for stem in ("temps", "smoke", "badges", "tags")}
+        rules = [rule for kind in (LOCAL, ROUTED, GLOBAL) for rule in random.sample(kind, 2)]
+        app = unique("crowd")
+        file = tmp_path / f"{app}.tocsin"
+        file.write_text(EVENTS.format(**names) + "\n".join(rules), encoding="utf-8")
+        crowds.append(
+            Crowd(services, compile_rules(file.read_text(encoding="utf-8"), app=app), file, partitions)
+        )
+        return crowds[-1]
+
+    yield make
+    for made in crowds:
+        made.close()
+
+
+@pytest.mark.parametrize(("seed", "partitions"), [(1, 3), (2, 1)])
+def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
+    crowd: Callable[[Random, int], Crowd], seed: int, partitions: int
+) -> None:
+    random = Random(seed)
+    workers = crowd(random, partitions)
+    workers.start("one")
+    workers.publish(random, 150)
+    eventually("something to come out", lambda: bool(workers.committed()))
+    workers.start("two")
+    workers.publish(random, 150)
+    workers.kill("one")
+    workers.publish(random, 100)
+    workers.start("one")
+    workers.publish(random, 100)
+    seen = len(workers.committed())
+    eventually("more to come out", lambda: len(workers.committed()) > seen)
+    workers.stop("two")
+    workers.publish(random, 100)
+    wanted = workers.expected()
+    assert len(wanted) > 100
+
+    def found() -> Counter[str]:
+        return Counter(event.identity for event in workers.committed())
+
+    eventually("all that one task detects", lambda: wanted <= found())
+    assert found() == wanted
