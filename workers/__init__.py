@@ -9,9 +9,9 @@ from tocsin.workers.errors import (
     WorkerError,
 )
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.strand import TaskStatus
+from tocsin.workers.status import Status, TaskStatus
 from tocsin.workers.task import TaskState
-from tocsin.workers.worker import Status, Worker
+from tocsin.workers.worker import Worker
 
 __all__ = [
     "BrokerAway",

@@ -16,7 +16,7 @@ from tocsin.workers.topics import Names, await_gone, sent_on
 
 
 def reset(plan: Plan, settings: WorkerSettings) -> None:
-    """Delete the offsets, the changelogs and the local state of an application that does not run.
+    """Delete the offsets, the changelogs, the status and the local state of an application that does not run.
 
     1. Nobody may be in its groups: a worker would go on with what it has in memory.
     2. The local state goes first, then the changelogs and what was sent on, then the offsets. Wherever this
@@ -31,7 +31,7 @@ def reset(plan: Plan, settings: WorkerSettings) -> None:
             _refuse_members(admin, group)
         _forget_local(settings.state_dir, plan.app)
         changelogs = [names.changelog(sub.name) for sub in plan.subtopologies]
-        _delete_topics(admin, [*changelogs, *sorted(sent_on(plan))], settings.brokers)
+        _delete_topics(admin, [*changelogs, *sorted(sent_on(plan)), names.status], settings.brokers)
         for future in admin.delete_consumer_groups(groups, request_timeout=ANSWER_TIMEOUT_S).values():
             _unless(KafkaError.GROUP_ID_NOT_FOUND, future.result)
     except KafkaException as error:

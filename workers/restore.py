@@ -34,6 +34,7 @@ class Restore:
         begin = offset_of(admin, changelog, OffsetSpec.earliest())
         self.end = offset_of(admin, changelog, OffsetSpec.latest())
         self.position = self._first(begin)
+        self.begin = self.position
         self.is_whole = self._store.checkpoint is None
         """Whether all of the changelog is replayed, rather than what the store lacks."""
         if self.position < self.end:

@@ -39,5 +39,7 @@ class WorkerSettings:
     state_memory_bytes: int | None = None
     """What the tasks of this worker may keep of their state in memory, all together; unset: all of it."""
     transaction_timeout_ms: int = 30_000
+    status_interval_ms: int = 3_000
+    """How often the status of the tasks is written to its topic; when their states change, it is at once."""
     report_interval_ms: int = 1_000
     """How often the status is reported to whoever asked for it."""

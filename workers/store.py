@@ -17,6 +17,7 @@ Entry = tuple[bytes, bytes]
 Change = tuple[bytes, bytes | None]
 
 _CHECKPOINT_KEY = b"\0checkpoint"
+_SIZES = ("rocksdb.estimate-live-data-size", "rocksdb.cur-size-all-mem-tables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,9 @@ class Store(Protocol):
 
     def fetch(self, prefixes: Sequence[bytes]) -> list[Entry]:
         """Return the entries whose keys begin with any of the prefixes, each once."""
+
+    def size_bytes(self) -> int:
+        """Return about how many bytes the entries take."""
 
     def wipe(self) -> None:
         """Forget everything."""
@@ -73,6 +77,10 @@ class MemoryStore:
         """Return the entries whose keys begin with any of the prefixes, each once."""
         beginnings = tuple(prefixes)
         return [entry for entry in self._entries.items() if entry[0].startswith(beginnings)]
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the entries take."""
+        return sum(len(key) + len(value) for key, value in self._entries.items())
 
     def wipe(self) -> None:
         """Forget everything."""
@@ -138,6 +146,10 @@ class RocksStore:
             cursor.seek(prefix)
             found.extend(_rest(cursor))
         return found
+
+    def size_bytes(self) -> int:
+        """Return about how many bytes the entries take: in tables, and not yet in tables."""
+        return sum(self._db.property_int_value(name) or 0 for name in _SIZES)
 
     def wipe(self) -> None:
         """Forget everything."""

@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import OffsetSpec
@@ -22,6 +21,7 @@ from tocsin.workers.place import Place
 from tocsin.workers.restore import Restore, offset_of, topic_id
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.silence import Silence
+from tocsin.workers.status import Board, Status, TaskStatus, status_of
 from tocsin.workers.store import RocksStore
 from tocsin.workers.task import LocalStateDamaged, Task, TaskState
 from tocsin.workers.topics import Names
@@ -32,19 +32,6 @@ _RESTORING_POLL_S = 0.01
 _MAX_POLL_S = 0.05
 _COMMITTED_S = 2.0
 _PURGE_EVERY_MS = 30_000
-
-
-@dataclass(frozen=True, slots=True)
-class TaskStatus:
-    """How one task is doing."""
-
-    subtopology: str
-    partition: int
-    state: TaskState
-    watermark_ms: int
-    waiting: int
-    stored: int
-    counts: dict[str, int]
 
 
 class Strand:
@@ -82,6 +69,7 @@ class Strand:
             try:
                 self._loop()
                 self._commit()
+                self._tell(())
             finally:
                 self._close()
         except KafkaException as error:
@@ -103,6 +91,7 @@ class Strand:
         self._cache_bytes = None if memory is None else memory // counts[self._changelog]
         self._changelog_id = topic_id(self._admin, self._changelog, settings.brokers)
         self._silence = Silence(self._admin, self._plan)
+        self._board = Board(settings, self._names.status, self._place.name)
         self._renew_producer()
         self._consumer = kafka.group_consumer(settings, self._names.group(self._subtopology.name))
         self._consumer.subscribe(
@@ -152,6 +141,9 @@ class Strand:
             self._admin.delete_records(list(done))
 
     def _report(self) -> None:
+        states = {self._name(task.partition): task.state for task in self._tasks.values()}
+        if self._board.is_due(states, _now_ms()):
+            self._tell(self.status())
         if self._on_status is not None and _now_ms() - self._reported_ms >= self._settings.report_interval_ms:
             self._reported_ms = _now_ms()
             self._on_status(self.status())
@@ -262,6 +254,8 @@ class Strand:
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # Someone else has them: nothing of ours may be committed any more.
         self._drop(partitions)
+        for lost in partitions:
+            self._board.forget(self._name(lost.partition))
         consumer.incremental_unassign(partitions)
 
     def _drop(self, partitions: list[TopicPartition]) -> None:
@@ -406,21 +400,20 @@ class Strand:
         self._tasks.clear()
         self._consumer.close()
         self._formats.close()
+        self._board.close()
+
+    # ── status ──
 
     def status(self) -> tuple[TaskStatus, ...]:
         """Return how the tasks are doing."""
-        return tuple(
-            TaskStatus(
-                subtopology=self._subtopology.name,
-                partition=task.partition,
-                state=task.state,
-                watermark_ms=task.engine.watermark_ms,
-                waiting=task.engine.waiting,
-                stored=task.engine.stored,
-                counts=task.engine.counts,
-            )
-            for task in sorted(self._tasks.values(), key=lambda task: task.partition)
-        )
+        tasks = sorted(self._tasks.values(), key=lambda task: task.partition)
+        return tuple(status_of(task, self._subtopology.name, self._consumer) for task in tasks)
+
+    def _tell(self, tasks: tuple[TaskStatus, ...]) -> None:
+        self._board.tell(Status(self._place.name, tasks), _now_ms())
+
+    def _name(self, partition: int) -> str:
+        return f"{self._subtopology.name}-{partition}"
 
 
 def _now_ms() -> int:

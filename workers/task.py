@@ -114,6 +114,15 @@ class Task:
             ) from error
         self._enter(TaskState.LOADED)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many records of the changelog were replayed, of how many."""
+        restore = self._restore
+        if restore is None:
+            return 0, 0
+        # The last ones may be markers of transactions, which nobody sees.
+        return min(restore.position, restore.end) - restore.begin, restore.end - restore.begin
+
     def _load(self) -> None:
         # With a bound for memory too: the engine must know of every binding, and when to look at it again.
         chunk: list[Entry] = []

@@ -14,6 +14,13 @@ from tocsin.workers.settings import WorkerSettings
 _SENT_ON = {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": "67108864"}
 """What was sent on is deleted by those who read it, when their state has it; never by time alone."""
 _CHANGELOG = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.3", "segment.ms": "3600000"}
+_STATUS = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.1",
+    "segment.bytes": "1048576",
+    "delete.retention.ms": "3600000",
+}
+"""Small segments: what is told every few seconds is compacted soon, and read from the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,11 @@ class Names:
     def late(self) -> str:
         """Topic of records that came too late."""
         return f"tocsin.{self.app}.late-records"
+
+    @property
+    def status(self) -> str:
+        """Topic of how the tasks are doing."""
+        return f"tocsin.{self.app}.status"
 
     def changelog(self, subtopology: str) -> str:
         """Topic of the changes of state of a sub-topology's tasks."""
@@ -82,7 +94,7 @@ def _own_topics(
     names = Names(plan.app)
     size = {"max.message.bytes": str(settings.max_output_bytes)}
     widest = max(counts[topic] for topic in plan.input_topics)
-    own = {names.dead_letters: (1, size), names.late: (1, size)}
+    own = {names.dead_letters: (1, size), names.late: (1, size), names.status: (1, _STATUS)}
     own |= {defined.topic: (widest, size) for defined in plan.defined_types}
     for sub in plan.subtopologies:
         tasks = _task_count(plan, sub, counts)

@@ -2,22 +2,14 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tocsin.topology.plan import Plan
 from tocsin.workers import kafka, place, topics
 from tocsin.workers.place import Place
 from tocsin.workers.runnable import check_runnable
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.strand import Strand, TaskStatus
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How a worker is doing."""
-
-    instance: str
-    tasks: tuple[TaskStatus, ...]
+from tocsin.workers.status import Status, TaskStatus
+from tocsin.workers.strand import Strand
 
 
 class Worker:

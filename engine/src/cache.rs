@@ -66,6 +66,18 @@ impl Shelf {
         self.bytes -= before.map_or(0, |(_, bytes)| bytes);
     }
 
+    /// Notes that something of a key was loaded.
+    pub fn add(&mut self, key: &[u8], bytes: usize) {
+        match self.used.get_mut(key) {
+            _ if !self.bounded => {}
+            Some((_, known)) => {
+                *known += bytes;
+                self.bytes += bytes;
+            }
+            None => self.note(key, Some(key.len() + bytes)),
+        }
+    }
+
     /// The turn of what goes next.
     fn next(&mut self) -> Option<u64> {
         while let Some((turn, key)) = self.queue.front() {

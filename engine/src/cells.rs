@@ -342,6 +342,7 @@ impl Cells {
         self.next = self.next.max(number.saturating_add(1));
         self.confirmed_next = self.confirmed_next.max(number.saturating_add(1));
         let start = occurrence.start;
+        self.shelf.add(&key, occurrence.items.iter().map(|item| cache::weight(&item.event)).sum());
         let list = &mut self.entry(&key, start).cell.lists[usize::from(list)];
         let at = list.kept.partition_point(|other| other.number < number);
         let starts =

@@ -47,6 +47,7 @@ def test_all_commands_are_found() -> None:
         ("services", "down"),
         ("services", "status"),
         ("services", "up"),
+        ("status",),
         ("tail",),
     ]
 

@@ -142,3 +142,24 @@ def test_nobody_is_there_to_be_asked() -> None:
         kept.engine.advance(topic, 4000)
     with pytest.raises(ValueError, match="what is not in memory is needed"):
         kept.engine.run()
+
+
+def test_what_is_loaded_counts_and_is_let_go_too() -> None:
+    before = filled(1_000_000)
+    again = Kept(1_000_000)
+    again.engine.load(list(before.state.items()))
+    assert again.engine.cached == before.engine.cached
+    bounded = Kept(0)
+    bounded.engine.load(list(before.state.items()))
+    bounded.commit()
+    assert bounded.engine.cached == (0, 2 * len(SENSORS))
+
+
+def test_what_was_fetched_counts_though_it_did_not_change() -> None:
+    whole = filled(1_000_000).engine.cached[0]
+    kept = filled(0)
+    kept.feed("smoke", 3000, SENSORS)
+    kept.run(4000)
+    assert kept.engine.cached[0] > whole // 2
+    kept.commit()
+    assert kept.engine.cached == (0, 2 * len(SENSORS))

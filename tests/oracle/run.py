@@ -256,8 +256,8 @@ def effects_of(world: World, fired: Sequence[tuple[Definition, Found]]) -> Effec
 def snapshot(world: World, fired: Mapping[int, Sequence[Found]]) -> object:
     """Everything that a further round could change.
 
-    Labels hold the labels of what they are made of: those of a recursion are told apart by their hashes, which
-    they keep, where comparing them would look at what lies deep inside again and again.
+    Labels hold the labels of what they are made of: those of a recursion are told apart by their hashes,
+    which they keep, where comparing them would look at what lies deep inside again and again.
     """
     occurrences = {
         name: [(hash(o.label), dict(o.attributes)) for o in found] for name, found in world.derived.items()

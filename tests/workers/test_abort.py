@@ -178,7 +178,7 @@ def test_after_an_abort_nothing_counts_as_read() -> None:
     task.take()
     task.undo(now_ms=5_000)
     assert task.state is TaskState.UNDONE
-    assert task.engine.resume == {"temps": 1, "smoke": 0}
+    assert task.engine.resume == {("temps", 0): 1, ("smoke", 0): 0}
     assert task.sources["temps"].caught_up_to < 0, "what is read again is not yet there"
     assert task.sources["temps"].quiet_since_ms == 5_000
     task.compare({"temps": 1, "smoke": 0})

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from tocsin import __version__
-from tocsin.cli import analytics, demo, graph, publish, replay, reset, rules, run, services, tail
+from tocsin.cli import analytics, demo, graph, publish, replay, reset, rules, run, services, status, tail
 from tocsin.cli.output import complain
 from tocsin.topology import TocsinError
 
@@ -66,7 +66,7 @@ def root(
         typer.echo(context.get_help())
 
 
-for module in (rules, graph, run, replay, reset, publish, tail, services, demo, analytics):
+for module in (rules, graph, run, status, replay, reset, publish, tail, services, demo, analytics):
     app.add_typer(module.app)
 
 

@@ -39,7 +39,7 @@ Json = Annotated[bool, typer.Option("--json", help="Write JSON, for scripts.")]
 
 def load_plan(rules: Path | None, settings: "Settings") -> Plan:
     """Compile a rule file, or the only one in the working folder."""
-    path = rules or _only_rule_file()
+    path = rules or only_rule_file()
     return compile_rules(read_rules(path), str(path), app=settings.app or path.name.removesuffix(SUFFIX))
 
 
@@ -53,7 +53,8 @@ def read_rules(path: Path) -> str:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _only_rule_file() -> Path:
+def only_rule_file() -> Path:
+    """Return the only rule file in the working folder."""
     found = sorted(Path().glob(f"*{SUFFIX}"))
     if len(found) == 1:
         return found[0]

@@ -4,20 +4,22 @@ import os
 import signal
 import sys
 import threading
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
+from rich.progress import Progress, TaskID
 
 from tocsin.cli.options import App, Brokers, Json, Registry, RuleFile, load_plan
-from tocsin.cli.output import emit, note
+from tocsin.cli.output import emit, err, note
 from tocsin.cli.processes import run_all
 from tocsin.errors import InputError
 from tocsin.values import time_ms
 
 if TYPE_CHECKING:
-    from tocsin.workers import Status
+    from tocsin.workers import Status, TaskStatus
 
 app = typer.Typer()
 
@@ -83,6 +85,7 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             raise InputError("Several processes cannot all run as one --instance; leave it out.")
         # Of an option given twice, the last counts.
         raise typer.Exit(run_all([*sys.argv[1:], "--processes", "1"], processes, stop))
+    reporter = _Reporter(as_json)
     worker = Worker(
         plan,
         WorkerSettings(
@@ -97,9 +100,10 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             state_memory_bytes=_bytes(settings.state_memory_mb),
             start=begin,
         ),
-        on_status=_Reporter(as_json),
+        on_status=reporter,
     )
-    worker.run(stop)
+    with closing(reporter):
+        worker.run(stop)
 
 
 def _begin(start: str) -> Literal["earliest", "latest"] | int:
@@ -113,11 +117,13 @@ def _bytes(megabytes: int | None) -> int | None:
 
 
 class _Reporter:
-    """Tells how the worker is doing: scripts all there is, people when its tasks change."""
+    """Tells how the worker is doing: scripts all there is, people when its tasks change or are restored."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self._last = ""
+        self._restoring: Progress | None = None
+        self._bars: dict[str, TaskID] = {}
 
     def __call__(self, status: "Status") -> None:
         if self._as_json:
@@ -129,6 +135,34 @@ class _Reporter:
         if line != self._last:
             note(line)
             self._last = line
+        if err.is_terminal:
+            self._show_restoring([task for task in status.tasks if task.state.value == "restoring"])
+
+    def _show_restoring(self, tasks: "list[TaskStatus]") -> None:
+        """Show a bar for each task that is being restored; they go when none is."""
+        if tasks and self._restoring is None:
+            self._restoring = Progress(console=err, transient=True, auto_refresh=False)
+            self._restoring.start()
+        if self._restoring is None:
+            return
+        for task in tasks:
+            if task.name not in self._bars:
+                self._bars[task.name] = self._restoring.add_task(f"restoring {task.name}")
+            self._restoring.update(
+                self._bars[task.name], completed=task.restored, total=max(task.to_restore, 1)
+            )
+        for name in self._bars.keys() - {task.name for task in tasks}:
+            self._restoring.remove_task(self._bars.pop(name))
+        self._restoring.refresh()
+        if not tasks:
+            self.close()
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        if self._restoring is not None:
+            self._restoring.stop()
+        self._restoring = None
+        self._bars.clear()
 
 
 def _exit_with_parent() -> None:

@@ -344,7 +344,7 @@ impl Detector {
 
     /// Whether the watermark releases something that was not handled yet.
     pub fn is_behind(&self) -> bool {
-        self.watermark() > self.released
+        self.forwarding.is_none() && self.watermark() > self.released
     }
 
     /// Handles, in the total order, what the watermark releases: all of it, or whole times until there were so many
@@ -352,7 +352,7 @@ impl Detector {
     /// last commit is to be undone.
     pub fn run(&mut self, positions: u64, fetch: Option<&mut Fetch>) -> Result<u64, String> {
         let watermark = self.watermark();
-        if !self.is_behind() || self.forwarding.is_some() {
+        if !self.is_behind() {
             return Ok(0);
         }
         let before = self.graph.seq;

@@ -284,6 +284,7 @@ impl Store {
         let event = codec.decode_event(entry.value)?;
         let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
         let time = event.time;
+        self.shelf.add(&key, cache::weight(&event));
         let cell = self.cells.entry_ref(&key[..]).or_insert_with(Cell::new);
         let at = cell.place(event.place());
         cell.events.insert(at, Stored { event: Arc::new(event), persisted: true });
