@@ -11,7 +11,7 @@ from tocsin.schemas import decode, load
 from tocsin.topology import Plan, compile_rules
 from tocsin.topology.plan import Placement
 
-from .fleet import Fleet, Logs, spread, undivided
+from .fleet import Fleet, Logs, destinations, spread, undivided
 from .history import NOW_MS, Record, as_json
 
 EVENTS = """
@@ -169,6 +169,21 @@ def test_a_parcel_that_cannot_be_opened_is_refused() -> None:
     )
     assert len(engine.take().letters) == 2
     assert engine.counts["rejected"] == 2
+
+
+def test_of_a_bad_record_one_task_tells() -> None:
+    plan = program(Random(1))
+    readers = [sub for sub in plan.subtopologies if "temps" in sub.topics]
+    assert len(readers) > 1
+    letters = []
+    for sub in readers:
+        behind = {topic: [0] for topic in plan.behind(sub)}
+        sent = {forward.topic: 9 for forward in sub.forwards}
+        engine = Engine(plan.to_json(), sub.name, 0, destinations(plan), reads=behind, forwards=sent)
+        engine.feed(Batch.build("temps", 0, [Record(0, 5, b"a", b"no event")]), NOW_MS)
+        assert engine.counts["rejected"] == 1
+        letters += engine.take().letters
+    assert len(letters) == 1
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 8])

@@ -52,6 +52,9 @@ impl Kind {
 
 impl Detector {
     pub(super) fn reject(&mut self, batch: &Batch, record: &Record, (reason, message): Refusal) {
+        if reason != Reason::Late && !self.told.contains(&batch.topic) {
+            return;
+        }
         let value = record.value.map(|span| batch.bytes(span));
         // A letter must not become too large itself.
         let carried = reason != Reason::TooLarge;

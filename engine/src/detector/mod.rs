@@ -78,6 +78,8 @@ pub struct Detector {
     lanes: Lanes,
     /// What is sent on instead of being detected.
     forwarding: Option<Forwarding>,
+    /// The topics of whose bad records this task tells: of those that read them, the first in the plan.
+    told: Vec<String>,
     writers: Writers,
     waiting: Waiting,
     seen: Seen,
@@ -138,6 +140,12 @@ impl Detector {
         };
         Ok(Detector {
             forwarding,
+            told: sub
+                .topics
+                .iter()
+                .filter(|topic| plan.first_reader(topic) == Some(subtopology))
+                .cloned()
+                .collect(),
             app: plan.app.clone(),
             seen: Seen::new(&types),
             kinds: types.iter().map(Kind::of).collect(),
@@ -245,6 +253,9 @@ impl Detector {
                 Ok((parcel, source)) => {
                     let records = parcel.records;
                     for sent in &records.records {
+                        if pass == Pass::Again && self.sources[source].refused.contains(sent.offset) {
+                            continue;
+                        }
                         // What is too far ahead of the clock was refused by who sent it.
                         let read = (pass, record.offset);
                         accepted +=
@@ -315,8 +326,8 @@ impl Detector {
             Err((reason, _)) if !first && !reason.may_pass() => false,
             Err(refusal) => {
                 self.counts.rejected += 1;
-                if refusal.0.may_pass() && self.sources[source].via.is_none() {
-                    self.sources[source].refused.push(offset);
+                if refusal.0.may_pass() {
+                    self.sources[source].refused.push(record.offset);
                 }
                 self.reject(batch, record, refusal);
                 false
@@ -420,8 +431,14 @@ impl Detector {
             brought.filter_map(|(other, _)| self.waiting.oldest_offset(other)).min()
         };
         let of = |(index, source): (usize, &mut Source)| {
-            let resume = oldest(index).unwrap_or(source.position);
-            source.refused.forget_before(resume);
+            let waits = oldest(source.via.unwrap_or(index));
+            let resume = waits.unwrap_or(source.position);
+            match source.via {
+                None => source.refused.forget_before(resume),
+                // Its own offsets are not those of the parcels: what was refused may be read again as long as any waits.
+                Some(_) if waits.is_none() => source.refused = Refused::default(),
+                Some(_) => {}
+            }
             SourceProgress {
                 topic: source.topic.clone(),
                 partition: source.partition,

@@ -558,6 +558,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The first sub-topology that reads a topic.
+    pub fn first_reader(&self, topic: &str) -> Option<&str> {
+        let reads = |sub: &&Subtopology| sub.topics.iter().any(|read| read == topic);
+        self.subtopologies.iter().find(reads).map(|sub| sub.name.as_str())
+    }
+
     pub fn subtopology(&self, name: &str) -> Result<&Subtopology, String> {
         self.subtopologies
             .iter()
