@@ -82,7 +82,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Subscribers that have to do with each other, and all nodes they rest on."""
+    """Subscribers that run in one partition, and all nodes they rest on."""
 
     subscribers: tuple[int, ...]
     nodes: tuple[int, ...]
@@ -97,8 +97,8 @@ class Subtopology:
     """Nodes that run in one task, the topics they read, and what they send on to other sub-topologies.
 
     `subscribers` are the definitions and rules that belong here; other definitions among the nodes only make
-    what these read. `groups` are the subscribers of a global one that have nothing to do with each other:
-    each group has a partition of its own.
+    what these read. `groups` are the subscribers of a global one by the partition they run in; those that
+    have to do with each other are in one.
     """
 
     name: str

@@ -166,7 +166,7 @@ impl Forwarding {
     }
 }
 
-/// The partitions of the global rules that read a leaf: each group of rules has one.
+/// The partitions of the global rules that read a leaf: each has a group of rules.
 fn readers(plan: &Plan, topic: &str, node: usize, partitions: i32) -> Result<Vec<i32>, String> {
     let reading = plan.subtopologies.iter().find(|sub| sub.topics.iter().any(|read| read == topic));
     let groups = reading.map(|sub| &sub.groups[..]).unwrap_or_default();

@@ -8,6 +8,7 @@ among the events they are made of.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from tocsin.topology.model import Compilation, Rule
 from tocsin.topology.plan import (
@@ -25,6 +26,9 @@ from tocsin.topology.planning.dependencies import units
 from tocsin.topology.planning.digraphs import Classes
 from tocsin.topology.planning.reach import below
 from tocsin.topology.types import Kind, Type
+
+GLOBAL_PARTITIONS = 4
+"""Of the topic of global rules: fixed, so that rules come and go while others stay where their state is."""
 
 _NAMES = {Placement.LOCAL: "local", Placement.ROUTE: "routed", Placement.GLOBAL: "global"}
 
@@ -78,6 +82,7 @@ class _Places:
         self._nodes = compilation.nodes
         self._tasks: list[_Task] = []
         self._route = _Task("route", Placement.ROUTE)
+        self._receivers: dict[str, _Task] = {}
         self._subscribers = {
             node.order: number
             for number, node in enumerate(compilation.nodes)
@@ -141,7 +146,9 @@ class _Places:
                 task.topics.add(read.topic)
             else:
                 topic = f"tocsin.{self._app}.{name}-by-{read.attributes[key].name}"
-                self._forward(number, read, key, topic, task)
+                # Each has what is sent to it for itself, to be deleted when it has read it.
+                alone = self._receivers.setdefault(topic, task) is task
+                self._forward(number, read, key, topic if alone else f"{topic}-{task.name}", task)
 
     def _forward(self, number: int, read: Type, key: int | None, topic: str, task: _Task) -> None:
         self._route.topics.add(read.topic)
@@ -168,7 +175,10 @@ class _Places:
         )
 
     def _groups(self, task: _Task) -> tuple[Group, ...]:
-        """Return the subscribers that have to do with each other, by what they make and what they change."""
+        """Spread the rules over partitions; those that have to do with each other stay together.
+
+        They have by what they make and what they change.
+        """
         here = {rule.output.name for rule in task.rules if rule.output is not None}
         groups: Classes[int] = Classes()
         first: dict[str, int] = {}
@@ -181,7 +191,16 @@ class _Places:
             for name in sorted(touched):
                 if name in here or self._types[name].kind is Kind.FACT:
                     groups.join(first.setdefault(name, subscriber), subscriber)
+        sets = [[*group] for group in groups.sets()]
+        spread: list[list[int]] = [[] for _ in range(GLOBAL_PARTITIONS)]
+        for group in sets:
+            spread[self._partition(group)] += group
         return tuple(
-            Group(tuple(sorted(group)), tuple(sorted(self._rest_on(sorted(group)))))
-            for group in groups.sets()
+            Group(tuple(sorted(group)), tuple(sorted(self._rest_on(sorted(group))))) for group in spread
         )
+
+    def _partition(self, group: Sequence[int]) -> int:
+        """Return where rules run that have to do with each other: where they ran before, if they did."""
+        subscribers = (self._nodes[number] for number in group)
+        first = min(node.rule for node in subscribers if isinstance(node, DefineNode | RuleNode))
+        return crc32(first.encode()) % GLOBAL_PARTITIONS

@@ -66,11 +66,10 @@ class _Explanation:
         for topic in sorted({forward.topic for forward in sub.forwards}):
             yield f"  sends to {topic}"
             yield from (f"    {line}" for forward in sub.forwards for line in self._sent(forward, topic))
-        if len(sub.groups) > 1:
-            groups = (
-                ", ".join(self._view.subscriber(i).rule for i in group.subscribers) for group in sub.groups
-            )
-            yield f"  can run apart: {' | '.join(groups)}"
+        apart = [group.subscribers for group in sub.groups if group.subscribers]
+        if len(apart) > 1:
+            groups = (", ".join(self._view.subscriber(i).rule for i in group) for group in apart)
+            yield f"  in partitions of their own: {' | '.join(groups)}"
         made = [
             self._view.subscriber(i).rule for i in self._in_order() if i in {*sub.nodes} - {*sub.subscribers}
         ]

@@ -487,7 +487,7 @@ pub struct Forward {
     pub topic: String,
 }
 
-/// Global rules that have to do with each other, and all they rest on: they have a partition of their own.
+/// Global rules that run in one partition, and all they rest on.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Group {
     pub subscribers: Vec<usize>,
