@@ -18,6 +18,9 @@ MINUTES ?= 10
 JOBS ?= 1
 SOAK ?=
 
+# How many lives of an application `make chaos` lives.
+SEEDS ?= 20
+
 COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-header --no-annotate
 
@@ -25,7 +28,7 @@ COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.
 export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint vectors fuzz soak bench memory lock clean tree
+.PHONY: help demo test lint vectors fuzz soak chaos bench memory lock clean tree
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -62,6 +65,9 @@ bench: $(VENV)/built  ## the language, the engine alone, and a worker on the rea
 	@$(PYTHON) bench/compiling.py
 	@$(PYTHON) bench/detection.py
 	@$(PYTHON) bench/run.py
+
+chaos: $(VENV)/built  ## workers on the real broker that come, go and are killed; SEEDS=n says how many lives
+	@CHAOS_SEEDS=$(SEEDS) $(PYTHON) -m pytest tests/workers/test_distribution.py
 
 memory: $(VENV)/built  ## what the engine stores over 20 million events, which must not grow; EVENTS=n says how many
 	@$(PYTHON) bench/memory.py $(EVENTS)
