@@ -5,6 +5,7 @@ other, then its own. A node says nothing about names and contexts: those belong 
 on top of it.
 """
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -223,7 +224,10 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class MatchingNode:
-    """A program that is looked for forward; `stream` are the types whose every event it sees."""
+    """A program that is looked for forward.
+
+    `stream` are the types whose every event it sees, where it `takes_next`.
+    """
 
     steps: tuple[PlanStep, ...]
     program: MatchNode
@@ -241,6 +245,11 @@ class MatchingNode:
     def inputs(self) -> tuple[int, ...]:
         """The nodes it reads."""
         return tuple(step.node for step in self.steps if step.node is not None)
+
+    @property
+    def takes_next(self) -> bool:
+        """Whether some step takes the next event of the stream, whatever it is."""
+        return '"take": "next"' in json.dumps(program_to_dict(self.program))
 
     def to_dict(self) -> Dict:
         """Return the JSON form."""

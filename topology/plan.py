@@ -51,7 +51,7 @@ __all__ = [
     "TimerNode",
 ]
 
-FORMAT = 2
+FORMAT = 3
 
 Dict = dict[str, Any]
 Leaf = SourceNode | TimerNode | FactNode | ChangeNode

@@ -66,9 +66,8 @@ class Committer:
                 self._take(waiting, taken)  # 2
                 offsets = [
                     TopicPartition(topic, partition, offset)
-                    for task, commit in taken
+                    for _, commit in taken
                     for topic, partition, offset in commit.offsets
-                    if topic in task.topics
                 ]
                 metadata = consumer.consumer_group_metadata()
                 self._producer.send_offsets_to_transaction(offsets, metadata, COMMIT_TIMEOUT_S)  # 3

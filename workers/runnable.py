@@ -1,7 +1,11 @@
 """Which plans workers can run: the language is larger than what they can do so far."""
 
-from tocsin.topology.plan import Plan
-from tocsin.topology.subscribers import RuleNode
+from collections.abc import Iterator
+from typing import Any
+
+from tocsin.topology.plan import DefineNode, MatchingNode, Plan, RuleNode, Subtopology, TimerNode
+from tocsin.topology.planning.reach import below
+from tocsin.topology.programs import program_to_dict
 from tocsin.workers.errors import NotRunnable
 
 
@@ -12,3 +16,44 @@ def check_runnable(plan: Plan) -> None:
     for node in plan.nodes:
         if isinstance(node, RuleNode):
             raise NotRunnable(f"{node.rule} cannot run yet: it acts, and workers only detect so far.")
+    for sub in plan.subtopologies:
+        # What is sent on does not tell when time began, and where there is no topic nothing does.
+        for rule in _beginning_alone(plan, sub) if plan.behind(sub) or not sub.topics else ():
+            raise NotRunnable(
+                f"{rule} cannot run yet: it may begin with a time alone, and its events are not tied by the "
+                "keys of their topics. Tie them by a key, or let it begin with an event."
+            )
+
+
+def _beginning_alone(plan: Plan, sub: Subtopology) -> Iterator[str]:
+    """Yield the definitions of a sub-topology that may begin without an event."""
+    for number in sub.subscribers:
+        node = plan.nodes[number]
+        alone = any(_begins_alone(plan.nodes[other]) for other in below(number, plan.nodes))
+        if isinstance(node, DefineNode) and alone:
+            yield node.rule
+
+
+def _begins_alone(node: object) -> bool:
+    """Tell whether something may begin with a time of the calendar, or with what stays away."""
+    match node:
+        case TimerNode():
+            return True
+        case MatchingNode():
+            return _waits(program_to_dict(node.program))
+        case _:
+            return False
+
+
+def _waits(program: dict[str, Any]) -> bool:
+    """Tell whether a program can begin with the absence of something."""
+    parts = program.get("of", ())
+    match program["op"], parts:
+        case "absent", _:
+            return True
+        case "then", [first, *_]:
+            return _waits(first)
+        case _, dict():
+            return _waits(parts)
+        case _:
+            return any(map(_waits, parts))

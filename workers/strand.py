@@ -88,7 +88,8 @@ class Strand:
         self._changelog = self._names.changelog(self._subtopology.name)
         # An even share of all tasks there are: this worker may come to have them all.
         memory = settings.state_memory_bytes
-        self._cache_bytes = None if memory is None else memory // counts[self._changelog]
+        tasks = sum(counts[self._names.changelog(sub.name)] for sub in self._plan.subtopologies)
+        self._cache_bytes = None if memory is None else memory // tasks
         self._changelog_id = topic_id(self._admin, self._changelog, settings.brokers)
         self._silence = Silence(self._admin, self._plan)
         self._board = Board(settings, self._names.status, self._place.name)
@@ -231,11 +232,7 @@ class Strand:
     # ── assignment ──
 
     def _of(self, partition: int) -> list[TopicPartition]:
-        return [TopicPartition(topic, partition) for topic in self._topics(partition)]
-
-    def _topics(self, partition: int) -> list[str]:
-        """Return the topics that have a partition: those that are only sent on may differ."""
-        return [topic for topic in self._subtopology.topics if self._counts[topic] > partition]
+        return [TopicPartition(topic, partition) for topic in self._subtopology.topics]
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
@@ -243,7 +240,7 @@ class Strand:
         for assigned in partitions:
             self._assigned.setdefault(assigned.partition, set()).add(assigned.topic)
         for partition, held in self._assigned.items():
-            if held == set(self._topics(partition)) and partition not in self._tasks:
+            if held == set(self._subtopology.topics) and partition not in self._tasks:
                 self._start_task(partition)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -280,9 +277,7 @@ class Strand:
         )
         store = RocksStore(self._place.folder / f"{self._subtopology.name}-{partition}")
         sends = bool(self._subtopology.forwards)
-        self._tasks[partition] = Task(
-            partition, engine, store, _now_ms(), topics=self._topics(partition), sends=sends
-        )
+        self._tasks[partition] = Task(partition, engine, store, _now_ms(), sends=sends)
 
     def _restore_some(self) -> None:
         """Bring the tasks that are not running a step nearer to it.

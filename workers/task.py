@@ -8,7 +8,7 @@ CREATED ────────► RESTORING ────────► LOADED
 A task can be closed in every state.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -61,22 +61,14 @@ class Task:
     """One partition's detector. Everything here is of one thread."""
 
     def __init__(
-        self,
-        partition: int,
-        engine: Engine,
-        store: Store,
-        now_ms: int,
-        *,
-        topics: Sequence[str] | None = None,
-        sends: bool = False,
+        self, partition: int, engine: Engine, store: Store, now_ms: int, *, sends: bool = False
     ) -> None:
         self.partition = partition
         self.engine = engine
         self.store = store
         self.state = TaskState.CREATED
-        self.topics = engine.topics if topics is None else topics
         self._sends = sends
-        self.sources = {topic: SourceClock(now_ms) for topic in self.topics}
+        self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
         self._restore: Restore | None = None
         self._offsets: dict[str, int] = {}
         self.dirty = False
@@ -138,8 +130,7 @@ class Task:
 
         The state says where: it was committed in one transaction with the group's offsets, which must agree.
         """
-        known = (self.engine.resume or {}).items()
-        resume = {topic: offset for (topic, _), offset in known if topic in self.topics}
+        resume = {topic: offset for (topic, _), offset in (self.engine.resume or {}).items()}
         committed = self._offsets
         held = {topic: offset for topic, offset in committed.items() if offset >= 0}
         if any(held.get(topic, offset) != offset for topic, offset in resume.items()):
@@ -156,7 +147,7 @@ class Task:
         # Where the group has no offset the state alone tells: brokers forget those of a group away for long.
         begun = {
             topic: held[topic] if topic in held else first(topic)
-            for topic in self.topics
+            for topic in self.engine.topics
             if topic not in resume
         }
         for topic, offset in begun.items():
@@ -213,7 +204,7 @@ class Task:
         except ValueError as error:
             raise LocalStateDamaged(str(error)) from error
         # What follows the last commit is read again, so no source is known to be at its end.
-        self.sources = {topic: SourceClock(now_ms) for topic in self.topics}
+        self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
         self.dirty = False
         self._enter(TaskState.UNDONE)
 

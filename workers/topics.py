@@ -42,7 +42,7 @@ class Names:
     @property
     def status(self) -> str:
         """Topic of how the tasks are doing."""
-        return f"tocsin.{self.app}.status"
+        return f"tocsin.{self.app}.task-status"
 
     def changelog(self, subtopology: str) -> str:
         """Topic of the changes of state of a sub-topology's tasks."""
@@ -107,12 +107,10 @@ def _task_count(plan: Plan, sub: Subtopology, counts: dict[str, int]) -> int:
     inputs = {topic: counts[topic] for topic in sub.topics if topic in plan.input_topics}
     if sub.kind is Placement.GLOBAL:
         return len(sub.groups)
-    if sub.kind is Placement.ROUTE:
-        return max(inputs.values())
     if len(set(inputs.values())) > 1:
         listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(inputs.items()))
         raise TopicsWrong(
-            f"The input topics must have the same number of partitions to be joined by key: {listed}."
+            f"The input topics must have the same number of partitions to be read together: {listed}."
         )
     return max(inputs.values(), default=max(counts[topic] for topic in plan.behind(sub) or plan.input_topics))
 

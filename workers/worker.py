@@ -1,5 +1,6 @@
 """The worker: one process's share of an application, a strand for each of its sub-topologies."""
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -10,6 +11,8 @@ from tocsin.workers.runnable import check_runnable
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.status import Status, TaskStatus
 from tocsin.workers.strand import Strand
+
+LOG = logging.getLogger(__name__)
 
 
 class Worker:
@@ -62,6 +65,7 @@ def _run_all(strands: list[Strand], stop: threading.Event) -> None:
         try:
             strand.run(stop)
         except BaseException as failure:  # noqa: BLE001 – it is raised where the worker was started
+            LOG.info("a strand ends: %s", failure)
             failures.append(failure)
             stop.set()
 

@@ -36,8 +36,9 @@ pub fn slot_kind(field: &plan::Field) -> SlotKind {
 }
 
 /// The rows of every type: the attributes some node reads, and those that carry time, start and id. What a type has
-/// from the one it extends stands at the same place in the rows of both.
-pub fn layouts(plan: &Plan, nodes: &[usize], forwards: &[Forward]) -> Vec<Layout> {
+/// from the one it extends stands at the same place in the rows of both. `told` are the topics of whose bad records the
+/// task tells.
+pub fn layouts(plan: &Plan, nodes: &[usize], forwards: &[Forward], told: &[String]) -> Vec<Layout> {
     let mut needed: Vec<Vec<bool>> = plan.types.iter().map(|t| vec![false; t.fields.len()]).collect();
     for (event_type, fields) in plan.types.iter().zip(&mut needed) {
         for field in [event_type.time, event_type.start, event_type.id].into_iter().flatten() {
@@ -53,6 +54,14 @@ pub fn layouts(plan: &Plan, nodes: &[usize], forwards: &[Forward]) -> Vec<Layout
             if let Some(flag) = needed[type_id].get_mut(field) {
                 *flag = true;
             }
+        }
+    }
+    // Who tells of bad records must see what is bad for anyone.
+    for (type_id, field) in (0..plan.nodes.len()).flat_map(|id| fields_read(plan, id)) {
+        if let Some(flag) =
+            needed[type_id].get_mut(field).filter(|_| told.contains(&plan.types[type_id].topic))
+        {
+            *flag = true;
         }
     }
     for (type_id, field) in forwards.iter().filter_map(|forward| Some((forward.type_id, forward.key?))) {

@@ -115,7 +115,8 @@ impl Forwarding {
             }
             To::Partitions(partitions) => places.extend(partitions.iter().map(|at| (target.topic, *at))),
         };
-        if event.is_of_fact() {
+        // Facts are asked for as they are, and of two records with one id the first counts, whether or not it is wanted.
+        if event.is_of_fact() || event.own_id.len > 0 {
             let of = self.targets.iter().filter(|target| target.type_id == event.type_id);
             of.for_each(|target| add(target, self.topics[target.topic].partitions));
         } else {

@@ -195,4 +195,103 @@ def test_distribution_changes_nothing(seed: int, partitions: int) -> None:
     logs = history(random, partitions)
     expected = undivided(plan, logs, partitions)
     assert len({topic for topic, _, _ in expected}) > 2
-    assert Fleet(plan, logs, partitions).run(random) == expected
+    fleet = Fleet(plan, logs, partitions)
+    assert fleet.run(random) == expected
+    assert not fleet.letters
+
+
+CLOUD = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"s")]
+
+FINDINGS = {
+    # The first record with an id is the event, though no rule wants it.
+    "ids": (
+        """event A (i: string, v: long) on "a" id i;
+        event B (n: long) on "b";
+        define X (n: long) from B as b and last A(v > 40) as a within 1 s from b where n = a.v;""",
+        [
+            ("a", 1_000, "k", {"i": "7", "v": 10}),
+            ("a", 1_010, "k", {"i": "7", "v": 50}),
+            ("b", 1_020, "k", {"n": 1}),
+        ],
+    ),
+    # What must come next must not come behind something else, whatever that is.
+    "next": (
+        """event A (i: string, v: long) on "a" key i;
+        define X from match every (A(v > 5) as a then next A(v > 5) as b within 30 s from a);""",
+        [("a", 1_000 + n, "k", {"i": "k", "v": v}) for n, v in enumerate((10, 1, 50, 60))],
+    ),
+    # Alarms of several keys that are due at one time.
+    "simultaneous alarms": (
+        """event A (i: string) on "a" key i;
+        event B (i: string) on "b" key i;
+        define X (i: string) from match every (A($i) as a then not B($i) for 3 s) where i = $i;""",
+        [("a", 1_000, key, {"i": key}) for key in "abcdefgh"],
+    ),
+}
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_what_was_found_once(finding: str, partitions: int) -> None:
+    rules, events = FINDINGS[finding]
+    plan = compile_rules(rules, app="test")
+    records = [(topic, Record(0, time, key.encode(), as_json(values))) for topic, time, key, values in events]
+    logs = spread(records, partitions)
+    expected = undivided(plan, logs, partitions)
+    assert Fleet(plan, logs, partitions).run(Random(1)) == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_topic_that_is_read_directly_and_behind_a_route(partitions: int) -> None:
+    plan = compile_rules(
+        """event A (x: string, y: string) on "t" key x;
+        event B (x: string, y: string) on "t" key x;
+        define X (k: string) from A(x = $k) ; B(y = $k) within 1 s where k = $k;
+        define Y (k: string) from A(x = $k) ; A(x = $k) within 1 s where k = $k;""",
+        app="test",
+    )
+    rows = [("A", 1_000, "k", "m"), ("B", 1_010, "m", "k"), ("B", 1_020, "k", "k"), ("A", 1_030, "k", "o")]
+    records = [
+        ("t", Record(0, time, x.encode(), as_json({"x": x, "y": y}), [*CLOUD, ("ce_type", kind.encode())]))
+        for kind, time, x, y in rows
+    ]
+    logs = spread(records, partitions)
+    expected = undivided(plan, logs, partitions)
+    assert len(expected) == 3
+    assert Fleet(plan, logs, partitions).run(Random(1)) == expected
+
+
+def test_a_task_to_which_less_is_sent_than_before_goes_on_with_the_rest() -> None:
+    events = """event A (x: string) on "t" key x; event B (x: string, y: string) on "u" key x;
+        event C (x: string, z: string) on "t" key x;
+        define X (k: string) from A(x = $k) ; B(y = $k) within 1 s where k = $k;"""
+    more = "define Y (k: string) from C(z = $k) ; B(y = $k) within 1 s where k = $k;"
+
+    def routed(rules: str) -> Engine:
+        plan = compile_rules(rules, app="test")
+        (sub,) = (sub for sub in plan.subtopologies if sub.name == "routed")
+        reads = {topic: [0] for topic in plan.behind(sub)}
+        return Engine(plan.to_json(), "routed", 0, destinations(plan), reads=reads)
+
+    before = routed(events + more)
+    headers = [*CLOUD, ("ce_type", b"A")]
+    records = [Record(n, 1_000 + n, b"k", as_json({"x": "k"}), headers) for n in range(10)]
+    before.feed(Batch.build("t", 0, records), NOW_MS)
+    after = routed(events)
+    after.load([(key, value) for key, value in before.take().state if value is not None])
+    assert after.feed(Batch.build("t", 0, records), NOW_MS) == 10
+    assert after.counts["read"] == 0, "they were read before, and waited"
+
+
+def test_what_cannot_be_written_is_told_by_the_task_it_belongs_to() -> None:
+    plan = compile_rules(
+        """event A (i: string, v: long) on "a" key i;
+        define C (i: string, q: long) from A(i = $i) as a where i = $i, q = 10 / a.v;
+        define X from (C ; C) within 1 s;
+        define Y from (C as c ; A(v > 90)) within 1 s;""",
+        app="test",
+    )
+    logs = spread([("a", Record(0, 1_000, b"k", as_json({"i": "k", "v": 0})))], 1)
+    fleet = Fleet(plan, logs, 1)
+    fleet.run(Random(1))
+    assert len(fleet.letters) == 1

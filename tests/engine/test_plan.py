@@ -40,7 +40,7 @@ def test_the_topics_are_those_of_the_subtopology(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", "5", '{"format": 2}', '{"format": "2"}', '{"format": -1}']
+    "text", ["", "{", "[]", "{}", "5", '{"format": 3}', '{"format": "2"}', '{"format": -1}']
 )
 def test_what_is_no_plan(text: str) -> None:
     with pytest.raises(ValueError, match="not a plan"):
@@ -48,8 +48,8 @@ def test_what_is_no_plan(text: str) -> None:
 
 
 def test_a_plan_of_another_format(plan: Plan) -> None:
-    with pytest.raises(ValueError, match="the plan has format 3, this engine understands format 2: upgrade"):
-        Engine(json.dumps({**plan, "format": 3}), "local", 0, TO)
+    with pytest.raises(ValueError, match="the plan has format 4, this engine understands format 3: upgrade"):
+        Engine(json.dumps({**plan, "format": 4}), "local", 0, TO)
 
 
 def test_a_subtopology_that_is_not_there(plan: Plan) -> None:

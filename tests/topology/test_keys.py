@@ -126,7 +126,7 @@ def test_an_event_is_read_by_one_attribute_in_one_place() -> None:
     topics = {s.name: s.topics for s in plan.subtopologies if s.kind == "local"}
     assert topics == {
         "routed": ("rain", "temps", "tocsin.test.Badge-by-area"),
-        "routed-2": ("badges", "tocsin.test.Tag-by-id"),
+        "routed-2": ("badges", "tocsin.test.Tag-by-id-routed-2"),
     }
 
 
@@ -177,11 +177,11 @@ def test_a_global_rule_makes_again_what_it_reads() -> None:
         "Alone": "global",
     }
     route, local, everywhere = (sub(plan, name) for name in ("route", "local", "global"))
-    assert {forward.topic for forward in route.forwards} == {"tocsin.test.global"}
+    assert {forward.topic for forward in route.forwards} == {"tocsin.test.global-events"}
     assert [plan.types[f.type].name for f in route.forwards] == ["Temp", "Smoke", "Rain", "Tag", "Page"]
     assert route.topics == tuple(sorted(plan.types[f.type].topic for f in route.forwards))
     assert local.forwards == ()
-    assert everywhere.topics == ("tocsin.test.global",)
+    assert everywhere.topics == ("tocsin.test.global-events",)
     # Spread, Storm and Both have to do with each other, Alone has not.
     assert len(everywhere.groups) == 4
     groups = [group for group in everywhere.groups if group.subscribers]

@@ -49,7 +49,7 @@ def test_the_fire_example() -> None:
     clock = {"key": 0, "time": None, "lateness_ms": 1000, "idle_timeout_ms": 2000, **plain}
     source = {"kind": "source", "phase": None, "within_ms": None, "producers": []}
     assert data == {
-        "format": 2,
+        "format": 3,
         "app": "fire",
         "enums": [],
         "types": [

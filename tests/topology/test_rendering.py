@@ -187,7 +187,7 @@ def test_what_is_shared_is_told_once_with_all_its_contexts() -> None:
     assert told.count("#15 ") == 2
     assert "#15 … ; … (above)" in told
     assert "runs global: nothing ties all its events to one key" in told
-    assert "  sends to tocsin.stock.global\n    end sell_stock\n" in told
+    assert "  sends to tocsin.stock.global-events\n    end sell_stock\n" in told
 
 
 def test_a_route_is_told_with_its_key() -> None:
@@ -353,5 +353,8 @@ def test_mermaid_has_every_box_and_link() -> None:
     lines = draw_mermaid(example("stock")).splitlines()
     assert sum(bool(re.match(r"    n\d+\W", line)) for line in lines) == len(diagram.boxes)
     assert sum("-->" in line or "-.->" in line for line in lines) == len(diagram.links)
-    assert '  subgraph band1["global: one place for all partitions#59; reads tocsin.stock.global"]' in lines
+    assert (
+        '  subgraph band1["global: one place for all partitions#59; reads tocsin.stock.global-events"]'
+        in lines
+    )
     assert all(a != b for a, b in pairwise(lines))

@@ -57,7 +57,7 @@ def test_a_changelog_of_another_partition_count(make_app: MakeApp, admin: AdminC
     app = make_app(partitions=2)
     changelog = f"tocsin.{app.plan.app}.local-changelog"
     admin.create_topics([NewTopic(changelog, num_partitions=5)])[changelog].result(timeout=30)
-    with pytest.raises(TopicsWrong, match=rf"'{changelog}' has 5 partitions, but the input topics have 2"):
+    with pytest.raises(TopicsWrong, match=rf"'{changelog}' has 5 partitions, but the input topics ask for 2"):
         run(app)
 
 

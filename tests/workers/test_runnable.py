@@ -17,6 +17,15 @@ event Smoke (area: string, room: string) on "smoke" key area;
     [
         ("", "The file defines nothing: there is no rule to run."),
         (
+            "define Ninth from (Timer(hour = 9) ; Smoke) within 1 h;",
+            "Ninth cannot run yet: it may begin with a time alone",
+        ),
+        ("define Ninth from Timer(hour = 9);", "Ninth cannot run yet: it may begin with a time alone"),
+        (
+            "define Still from match every not Smoke for 1 h;",
+            "Still cannot run yet: it may begin with a time alone",
+        ),
+        (
             'rule Call on Smoke as s do call "ops:page";',
             "Call cannot run yet: it acts, and workers only detect so far.",
         ),
@@ -35,6 +44,7 @@ def test_what_cannot_run(rules: str, message: str) -> None:
         "define Fire from Smoke(area = $a) ; Temp(area = $a) within 1 h;",
         "define Fire from match Smoke(area = $a) then Temp(area = $a) within 1 h;",
         "define Fire from Smoke as s and last Temp as t within 1 h from s;",
+        "define Fire from match every Smoke as s then not Temp for 1 h;",
         "define Fire from Smoke(room = $a) as s and last Temp(area = $a) as t within 1 h from s;",
     ],
 )

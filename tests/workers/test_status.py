@@ -115,7 +115,7 @@ def test_the_watch_sees_what_is_told_later(make_app: MakeApp) -> None:
     with app.worker("one"):
         pass  # makes the topics
     settings = app.settings()
-    board = Board(settings, f"tocsin.{app.plan.app}.status", "one")
+    board = Board(settings, f"tocsin.{app.plan.app}.task-status", "one")
     watch = Watch(settings, app.plan.app)
     assert watch.read() == []
     board.tell(Status("one", (task(), task(partition=0))), 1_000)

@@ -38,6 +38,7 @@ class TopicLog:
         self, brokers: str, topics: Iterable[str], *, from_ms: int | None = None, keep: TextIO | None = None
     ) -> None:
         self._brokers = brokers
+        self._from_ms = from_ms
         self._keep = keep
         self._consumer = Consumer(
             {
@@ -94,6 +95,13 @@ class TopicLog:
             f"Records of '{place[0]}' were deleted before they were read: the topic keeps them no longer. "
             "Begin later, with --from."
         )
+
+    def in_range(self, messages: list[Message]) -> list[Message]:
+        """Return what does not lie before the beginning: records need not lie in the order of their times."""
+        begin_ms = self._from_ms
+        if begin_ms is None:
+            return messages
+        return [message for message in messages if message.timestamp()[1] >= begin_ms]
 
     def keep(self, messages: Sequence[Message]) -> None:
         """Write down what is read, if that is wanted."""
@@ -190,7 +198,7 @@ class PartitionStream:
             return []
         self._next = (messages[-1].offset() or 0) + 1
         self._log.keep(messages)
-        batches, _ = Batch.split(messages)
+        batches, _ = Batch.split(self._log.in_range(messages))
         return batches
 
     def refused(self, letter: Letter) -> None:

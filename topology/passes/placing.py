@@ -17,6 +17,8 @@ from tocsin.topology.plan import (
     FactNode,
     Forward,
     Group,
+    MatchingNode,
+    Node,
     Placement,
     RuleNode,
     SourceNode,
@@ -82,7 +84,6 @@ class _Places:
         self._nodes = compilation.nodes
         self._tasks: list[_Task] = []
         self._route = _Task("route", Placement.ROUTE)
-        self._receivers: dict[str, _Task] = {}
         self._subscribers = {
             node.order: number
             for number, node in enumerate(compilation.nodes)
@@ -132,23 +133,30 @@ class _Places:
 
     def _read(self, number: int, task: _Task) -> None:
         """Find out where a task has the events and facts of a leaf from."""
-        node = self._nodes[number]
-        if not isinstance(node, SourceNode | FactNode | ChangeNode):
-            return
-        for name in self._types[self._names[node.type]].with_subtypes:
+        for name in self._wanted(self._nodes[number]):
             read = self._types[name]
             if name in self._makers or (read.kind is Kind.FACT and read.explicit):
                 continue
             key = task.reads.get(name)
             if task.placement is Placement.GLOBAL:
-                self._forward(number, read, None, f"tocsin.{self._app}.{task.name}", task)
+                self._forward(number, read, None, f"tocsin.{self._app}.{task.name}-events", task)
             elif key is None or key == read.key:
                 task.topics.add(read.topic)
             else:
-                topic = f"tocsin.{self._app}.{name}-by-{read.attributes[key].name}"
-                # Each has what is sent to it for itself, to be deleted when it has read it.
-                alone = self._receivers.setdefault(topic, task) is task
-                self._forward(number, read, key, topic if alone else f"{topic}-{task.name}", task)
+                # Each task has what is sent to it for itself, to be deleted when it has read it.
+                reader = "" if task.name == _NAMES[Placement.ROUTE] else f"-{task.name}"
+                topic = f"tocsin.{self._app}.{name}-by-{read.attributes[key].name}{reader}"
+                self._forward(number, read, key, topic, task)
+
+    def _wanted(self, node: Node) -> tuple[str, ...]:
+        """Return the types whose events a node has from topics, all or those that pass its filter."""
+        match node:
+            case SourceNode() | FactNode() | ChangeNode():
+                return self._types[self._names[node.type]].with_subtypes
+            case MatchingNode() if node.takes_next:
+                return tuple(self._names[number] for number in node.stream)
+            case _:
+                return ()
 
     def _forward(self, number: int, read: Type, key: int | None, topic: str, task: _Task) -> None:
         self._route.topics.add(read.topic)

@@ -91,7 +91,7 @@ impl Detector {
         let cloud_event = headers.as_deref();
         let Some(value) = record.value else {
             *event = self.retraction(batch, record, lane, cloud_event, clock)?;
-            return Ok(true);
+            return Ok(!self.lanes.elsewhere[lane].contains(&usize::from(event.type_id)));
         };
         let value = batch.bytes(value);
         let type_id = match SchemaRef::read(value) {
@@ -112,6 +112,9 @@ impl Detector {
                 None => return Ok(false),
             },
         };
+        if self.lanes.elsewhere[lane].contains(&type_id) {
+            return Ok(false);
+        }
         let kind = &self.kinds[type_id];
         event.origin = if kind.is_fact { Made::Fact } else { Made::Record };
         (event.offset, event.partition) = (record.offset, batch.partition);

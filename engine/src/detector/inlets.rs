@@ -2,11 +2,13 @@
 
 use super::*;
 
-/// How the records of a source are decoded: the number of their topic, and the types it carries for this task.
+/// How the records of a source are decoded: the number of their topic, the types it carries, and those of them that come
+/// to this task another way.
 #[derive(Default)]
 pub struct Lanes {
     pub topics: Vec<u16>,
     pub carried: Vec<Vec<usize>>,
+    pub elsewhere: Vec<Vec<usize>>,
 }
 
 pub struct Inlets {
@@ -53,18 +55,19 @@ impl Inlets {
             sources: Vec::new(),
             lanes: Lanes::default(),
         };
+        let carries =
+            |id: &usize, topic: &str| types[*id].0.origin == Origin::Input && types[*id].0.topic == topic;
+        let carried =
+            |topic: &str| -> Vec<usize> { (0..types.len()).filter(|id| carries(id, topic)).collect() };
         let forwarded = |id: &usize| channels.iter().any(|(_, sent)| sent.contains(id));
         for topic in direct {
-            let carries = |id: &usize| {
-                let event_type = &types[*id].0;
-                event_type.origin == Origin::Input && event_type.topic == topic && !forwarded(id)
-            };
-            let carried: Vec<usize> = (0..types.len()).filter(carries).collect();
-            let lateness = carried.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default();
+            let types_here = carried(topic);
+            let lateness = types_here.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default();
+            let elsewhere = types_here.iter().copied().filter(forwarded).collect();
             // Where others send events of the topic too, this task reads its own partition of it alone.
             let own = vec![partition];
             let read = if behind(topic) { &own } else { reads.get(topic).unwrap_or(&own) };
-            let lane = made.lane(topic, carried)?;
+            let lane = made.lane(topic, types_here, elsewhere)?;
             for &partition in read {
                 made.sources.push(source(topic, partition, None, lane, lateness));
             }
@@ -78,8 +81,9 @@ impl Inlets {
             from.sort_unstable();
             from.dedup();
             for origin in from {
-                let carried = sent.iter().copied().filter(|id| of(id) == origin).collect();
-                let lane = made.lane(origin, carried)?;
+                let types_here = carried(origin);
+                let elsewhere = types_here.iter().copied().filter(|id| !sent.contains(id)).collect();
+                let lane = made.lane(origin, types_here, elsewhere)?;
                 for &partition in &reads[origin] {
                     made.sources.push(source(origin, partition, Some(channel), lane, 0));
                 }
@@ -88,9 +92,10 @@ impl Inlets {
         Ok(made)
     }
 
-    fn lane(&mut self, topic: &str, carried: Vec<usize>) -> Result<usize, String> {
+    fn lane(&mut self, topic: &str, carried: Vec<usize>, elsewhere: Vec<usize>) -> Result<usize, String> {
         self.lanes.topics.push(self.topics.number(topic)? as u16);
         self.lanes.carried.push(carried);
+        self.lanes.elsewhere.push(elsewhere);
         Ok(self.lanes.topics.len() - 1)
     }
 }

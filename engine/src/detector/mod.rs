@@ -114,7 +114,9 @@ impl Detector {
     ) -> Result<Detector, String> {
         let sub = plan.subtopology(subtopology)?;
         let (nodes, subscribers) = sub.task(partition)?;
-        let layouts = build::layouts(plan, nodes, &sub.forwards);
+        let first = |topic: &&String| plan.first_reader(topic) == Some(subtopology);
+        let told: Vec<String> = sub.topics.iter().filter(first).cloned().collect();
+        let layouts = build::layouts(plan, nodes, &sub.forwards, &told);
         let types: Vec<_> = plan.types.iter().cloned().zip(layouts).collect();
         let Inlets { topics, sources, lanes } = Inlets::new(plan, sub, partition, reads, &types)?;
         let mut output_topics: Vec<String> = destinations.values().map(|d| d.topic.clone()).collect();
@@ -140,12 +142,7 @@ impl Detector {
         };
         Ok(Detector {
             forwarding,
-            told: sub
-                .topics
-                .iter()
-                .filter(|topic| plan.first_reader(topic) == Some(subtopology))
-                .cloned()
-                .collect(),
+            told,
             app: plan.app.clone(),
             seen: Seen::new(&types),
             kinds: types.iter().map(Kind::of).collect(),
@@ -422,16 +419,17 @@ impl Detector {
     }
 
     fn progress(&mut self) -> Progress {
-        let vias: Vec<Option<usize>> = self.sources.iter().map(|source| source.via).collect();
         let named: Vec<String> = self.sources.iter().map(|source| source.topic.clone()).collect();
         // A channel is read on at the oldest parcel of which something waits.
-        let oldest = |index: usize| {
-            let brought =
-                vias.iter().enumerate().filter(|(other, via)| *other == index || **via == Some(index));
-            brought.filter_map(|(other, _)| self.waiting.oldest_offset(other)).min()
-        };
+        let mut oldest: Vec<Option<i64>> =
+            (0..self.sources.len()).map(|index| self.waiting.oldest_offset(index)).collect();
+        for (index, source) in self.sources.iter().enumerate() {
+            if let Some(channel) = source.via {
+                oldest[channel] = [oldest[channel], oldest[index]].into_iter().flatten().min();
+            }
+        }
         let of = |(index, source): (usize, &mut Source)| {
-            let waits = oldest(source.via.unwrap_or(index));
+            let waits = oldest[source.via.unwrap_or(index)];
             let resume = waits.unwrap_or(source.position);
             match source.via {
                 None => source.refused.forget_before(resume),
@@ -528,6 +526,10 @@ impl Detector {
         self.graph.seq = progress.seq;
         for saved in &progress.sources {
             let channel = self.sources.iter().position(|s| s.via.is_none() && s.topic == saved.via);
+            if channel.is_none() && !saved.via.is_empty() {
+                // Nothing is sent on to the task by that topic any more.
+                continue;
+            }
             let is = |source: &&mut Source| {
                 let from = (&source.topic, source.partition) == (&saved.topic, saved.partition);
                 from && source.via == channel

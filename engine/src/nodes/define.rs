@@ -1,5 +1,6 @@
 //! A rule's head: turns an occurrence into an encoded complex event, and into an event for the rules that build on it.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use triomphe::Arc;
 
@@ -125,12 +126,20 @@ impl DefineNode {
         derived: &mut Vec<Arc<Event>>,
     ) {
         arrange(arrived, &self.places);
-        for (ordinal, (_, occurrence)) in arrived.iter().enumerate() {
+        // Of those with the same constituents, so that it does not depend on what else happens in the task.
+        let mut alike: FxHashMap<[u8; DIGITS], usize> = FxHashMap::default();
+        for (_, occurrence) in arrived.iter() {
+            let mut ordinal = 0;
+            if self.repeats && arrived.len() > 1 {
+                let constituents = identity(&self.fingerprint, &occurrence.items, None, out.topics);
+                let count = alike.entry(constituents).or_default();
+                ordinal = std::mem::replace(count, *count + 1);
+            }
             self.take(occurrence, ordinal, moment, out, derived);
         }
     }
 
-    /// Takes one occurrence; `ordinal` is its place among those that are simultaneous.
+    /// Takes one occurrence; `ordinal` is its place among those that are simultaneous and of the same constituents.
     pub fn take(
         &mut self,
         occurrence: &Occurrence,
@@ -167,7 +176,9 @@ impl DefineNode {
             }
             Err(message) => {
                 moment.lose(Reason::NoValue, occurrence);
-                out.failed.push(Unencodable { message });
+                if self.sent {
+                    out.failed.push(Unencodable { message });
+                }
             }
         }
     }

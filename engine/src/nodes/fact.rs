@@ -461,7 +461,7 @@ mod tests {
             crate::plan::FORMAT
         );
         let plan = Plan::parse(&json).expect("a good plan");
-        let layouts = crate::build::layouts(&plan, &[], &[]);
+        let layouts = crate::build::layouts(&plan, &[], &[], &[]);
         WorkingMemory::new(&plan.types.into_iter().zip(layouts).collect::<Vec<_>>())
     }
 

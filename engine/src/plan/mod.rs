@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 
 /// The plan format this engine understands; another one is refused.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// What the engine's compact forms have room for.
 const MAX_TYPES: usize = u16::MAX as usize - 1;

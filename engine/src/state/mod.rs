@@ -40,7 +40,7 @@ use crate::value::Value;
 
 pub use progress::{decode_progress, encode_progress, Progress, SourceProgress};
 
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
 pub const TASK_KEY: &[u8] = b"\0task";
 
 pub struct Change {

@@ -208,8 +208,8 @@ def test_a_position_without_room_for_more_is_not_believed() -> None:
     engine.run()
     key, value = next(entry for entry in engine.take().state if entry[0] == b"\0task")
     assert value is not None
-    # Version 3, released at 1, began at 0, and position 1: Avro longs of a byte each.
-    assert value[:4] == bytes([6, 2, 0, 2])
+    # Version 4, released at 1, began at 0, and position 1: Avro longs of a byte each.
+    assert value[:4] == bytes([8, 2, 0, 2])
     with pytest.raises(ValueError, match="out of range"):
         Engine(plan, TASK, 0, {"R": ("made.R", b"", 1)}).load([(key, value[:3] + b"\1" + value[4:])])
 
