@@ -7,9 +7,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka.admin import DeletedRecords, OffsetSpec
 
 from tocsin._engine import Batch, Engine
 from tocsin.topology.plan import Plan, Subtopology
@@ -59,6 +60,8 @@ class Strand:
         self._stop = threading.Event()
         self._reported_ms = 0
         self._purged_ms = _now_ms()
+        self._purging: dict[TopicPartition, Future[DeletedRecords]] = {}
+        self._unpurged: set[str] = set()
         self._mismatches: dict[int, str] = {}
 
     def run(self, stop: threading.Event) -> None:
@@ -137,9 +140,13 @@ class Strand:
             for topic, offset in task.read_on.items()
             if topic not in self._plan.input_topics and offset > 0
         }
-        if done:
-            # Whether it succeeds does not matter: the next time more is deleted.
-            self._admin.delete_records(list(done))
+        for at, deleted in self._purging.items():
+            if deleted.done() and deleted.exception() is not None and at.topic not in self._unpurged:
+                self._unpurged.add(at.topic)
+                LOG.warning(
+                    "what was read of %s cannot be deleted, and stays: %s", at.topic, deleted.exception()
+                )
+        self._purging = self._admin.delete_records(list(done)) if done else {}
 
     def _report(self) -> None:
         states = {self._name(task.partition): task.state for task in self._tasks.values()}
@@ -291,7 +298,7 @@ class Strand:
             except KafkaException as error:
                 if not kafka.is_passing(error.args[0]):
                     raise
-                LOG.warning("task %d: %s; trying again", task.partition, error.args[0].str())
+                LOG.warning("task %s: %s; trying again", self._name(task.partition), error.args[0].str())
 
     def _bring_nearer(self, task: Task) -> None:
         if task.state is TaskState.CREATED:
@@ -315,7 +322,7 @@ class Strand:
             damage = str(error)
         else:
             return True
-        LOG.warning("task %d: local state discarded: %s", task.partition, damage)
+        LOG.warning("task %s: local state discarded: %s", self._name(task.partition), damage)
         self._consumer.pause(self._of(task.partition))
         task.store.wipe()
         self._restart(task)
@@ -343,7 +350,7 @@ class Strand:
                 raise
         task.begin()
         self._consumer.resume(self._of(task.partition))
-        LOG.info("task %d runs", task.partition)
+        LOG.info("task %s runs", self._name(task.partition))
 
     def _check_range(self, at: TopicPartition) -> None:
         first, end = (
