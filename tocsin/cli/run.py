@@ -127,11 +127,11 @@ class _Reporter:
 
     def __call__(self, status: "Status") -> None:
         if self._as_json:
-            tasks = [{**asdict(task), "state": task.state.value} for task in status.tasks]
-            emit({"instance": status.instance, "tasks": tasks})
+            told = [{**asdict(task), "state": task.state.value} for task in status.tasks]
+            emit({"instance": status.instance, "tasks": told})
             return
-        tasks_text = ", ".join(f"{task.partition} {task.state.value}" for task in status.tasks)
-        line = f"{status.instance}: {f'partitions {tasks_text}' if tasks_text else 'no partitions'}"
+        tasks = ", ".join(f"{task.name} {task.state.value}" for task in status.tasks)
+        line = f"{status.instance}: {tasks or 'no tasks'}"
         if line != self._last:
             note(line)
             self._last = line
