@@ -1,11 +1,10 @@
 """Which plans workers can run: the language is larger than what they can do so far."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from tocsin.topology.passes.openings import begins_alone
 from tocsin.topology.plan import DefineNode, MatchingNode, Plan, RuleNode, Subtopology, TimerNode
 from tocsin.topology.planning.reach import below
-from tocsin.topology.programs import program_to_dict
 from tocsin.workers.errors import NotRunnable
 
 
@@ -40,20 +39,6 @@ def _begins_alone(node: object) -> bool:
         case TimerNode():
             return True
         case MatchingNode():
-            return _waits(program_to_dict(node.program))
+            return begins_alone(node.program)
         case _:
             return False
-
-
-def _waits(program: dict[str, Any]) -> bool:
-    """Tell whether a program can begin with the absence of something."""
-    parts = program.get("of", ())
-    match program["op"], parts:
-        case "absent", _:
-            return True
-        case "then", [first, *_]:
-            return _waits(first)
-        case _, dict():
-            return _waits(parts)
-        case _:
-            return any(map(_waits, parts))

@@ -31,6 +31,8 @@ LOCAL = [
     from Smoke(area = $a) ; Temp(area = $a, value > 30) within 300 ms where area = $a context chronicle;""",
     "define Soon (area: string) from Smoke(area = $a) + 30 ms where area = $a;",
     "define Hot (area: string) from Temp(area = $a, value > 80) where area = $a;",
+    """define Left (area: string)
+    from match every Smoke(area = $a) as s then not Temp(area = $a) for 60 ms where area = $a;""",
 ]
 ROUTED = [
     """define Seen (area: string, person: string)
@@ -46,6 +48,9 @@ GLOBAL = [
     from Smoke as s and last Temp(value > 70) as t within 60 ms from s where n = t.value;""",
     "define All from (Smoke ; Badge ; Temp(value > 50)) within 150 ms context continuous;",
     "define Quiet from Badge as b and not Smoke within 60 ms after b;",
+    """define Run
+    from match every (Temp(value > 40) as t then next Temp(value > 60) as u within 99 ms from t);""",
+    "define Lull from match every Badge as b then not Smoke for 40 ms;",
     "define Count (n: long) from Tag as t and $n = count(Smoke) within 200 ms from t where n = $n;",
 ]
 ABOVE = {

@@ -72,6 +72,8 @@ def belonging(plan: Plan, nodes: Iterable[int]) -> list[str]:
         "from Temp at most 3 per 1 h",  # counted over all areas
         "from Smoke as s and last Temp(area = s.area) as t within 1 h from s at most 3 per 1 h",
         "from Timer(hour = 9)",
+        'from Timer(hour = 9) or Temp(area = "hall")',  # each partition has its own clock
+        'from match every not Temp(area = "hall") for 1 h',
         "from Timer(hour = 9) as t and last Temp as l within 1 h from t",
         "from Temp(value = $v) ; Rain(mm = $v) within 1 h",  # doubles have no partition
         "from Badge(person = $p) as b ; Badge(area = $p) as c within 1 h",  # one event in two places

@@ -12,6 +12,7 @@ by it.
 from collections.abc import Iterator, Mapping, Sequence
 
 from tocsin.topology.model import ChangeFact, Compilation, Constituent, Part, Rule
+from tocsin.topology.passes.openings import begins_alone
 from tocsin.topology.plan import Placement
 from tocsin.topology.planning.algebra import STORING
 from tocsin.topology.planning.dependencies import units
@@ -199,7 +200,15 @@ def _told_apart(rule: Rule, group: Group, keys: dict[int, int]) -> bool:
         return True
     bound = (p.places[0] for p in rule.equality_parameters() if p.places)
     fixed = {place for place, _ in _constants(rule)}
-    return any((place.constituent, place.field) in group for place in bound) or fixed >= keys.items()
+    if any((place.constituent, place.field) in group for place in bound):
+        return True
+    # What begins with the time alone would begin in every partition.
+    return fixed >= keys.items() and not _begins_alone(rule)
+
+
+def _begins_alone(rule: Rule) -> bool:
+    timed = any(constituent.timer is not None for constituent in rule.constituents)
+    return timed or (isinstance(rule.source, Match) and begins_alone(rule.source.root))
 
 
 def _keyed(constituent: Constituent, keys: dict[int, int], open_types: set[str]) -> bool:

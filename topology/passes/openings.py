@@ -13,13 +13,18 @@ def check_openings(compilation: Compilation) -> None:
 
 
 def _check(root: sources.MatchNode, rule: Rule, compilation: Compilation) -> None:
-    if any(isinstance(node, sources.Wait | sources.Absent) for node in _opening(root)):
+    if begins_alone(root):
         name = rule.equality_parameters()[0].name
         compilation.report.error(
             f"this match can begin without an event, but only an event has a value for `${name}`",
             rule.declaration.name.span,
             "begin with an event: `A then not B for 1 min`, `A then wait 1 min`",
         )
+
+
+def begins_alone(root: sources.MatchNode) -> bool:
+    """Tell whether a match can begin with the mere passing of time."""
+    return any(isinstance(node, sources.Wait | sources.Absent) for node in _opening(root))
 
 
 def _opening(node: sources.MatchNode) -> list[sources.MatchNode]:
