@@ -5,15 +5,14 @@ other, then its own. A node says nothing about names and contexts: those belong 
 on top of it.
 """
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from tocsin.topology.programs import program_to_dict
-from tocsin.topology.sources import MatchNode
+from tocsin.topology.sources import MatchNode, Repeat, Taking, operands
 from tocsin.topology.terms import Term
-from tocsin.topology.tree import TimeField
+from tocsin.topology.tree import Take, TimeField
 
 Dict = dict[str, Any]
 Place = tuple[int, int]
@@ -222,6 +221,11 @@ class PlanStep:
         return {"node": self.node, "where": to_list(self.where), "horizon_ms": self.horizon_ms}
 
 
+def _takes_next(node: MatchNode) -> bool:
+    own = isinstance(node, Taking | Repeat) and node.take is Take.NEXT
+    return own or any(map(_takes_next, operands(node)))
+
+
 @dataclass(frozen=True, slots=True)
 class MatchingNode:
     """A program that is looked for forward.
@@ -249,7 +253,7 @@ class MatchingNode:
     @property
     def takes_next(self) -> bool:
         """Whether some step takes the next event of the stream, whatever it is."""
-        return '"take": "next"' in json.dumps(program_to_dict(self.program))
+        return _takes_next(self.program)
 
     def to_dict(self) -> Dict:
         """Return the JSON form."""
