@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,8 @@ DEFAULT_NAME = "default"
 _LOCK = "lock"
 _ENTRY = "set.json"
 _FAILURE = "failure.txt"
+_REMOVAL_S = 10.0
+_REMOVAL_POLL_S = 0.02
 
 
 class ServicesError(Exception):
@@ -175,8 +178,17 @@ def sweep() -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a tree, also while a dying process still changes it."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+    """Remove a file or a tree, also while a dying process still changes it; what resists for long is left."""
+    deadline = time.monotonic() + _REMOVAL_S
+    while True:
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        except OSError:  # something came or went meanwhile
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_REMOVAL_POLL_S)
+        else:
+            return
