@@ -19,6 +19,7 @@ class Constituent:
     partition: int
     offset: int
     label: str
+    """Its own id where it has one, else topic, partition and offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class ComplexEvent:
                     topic=constituent["topic"],
                     partition=constituent["partition"],
                     offset=constituent["offset"],
-                    label=constituent["label"],
+                    # A label that the coordinates are is not written.
+                    label=constituent["label"] or "{topic}/{partition}/{offset}".format_map(constituent),
                 )
                 for constituent in detection["provenance"]
             ),

@@ -10,7 +10,8 @@ use crate::event::{Layout, Slot, SlotKind, NO_TYPE};
 use crate::expr::{self, Expr};
 use crate::filters::Filters;
 use crate::graph::{Destination, Graph, Node};
-use crate::nodes::define::{rule_block, Attribute, DefineNode, Output};
+use crate::nodes::define::DefineNode;
+use crate::nodes::emission::{rule_block, Attribute, Emission, Output};
 use crate::nodes::fact::WorkingMemory;
 use crate::nodes::limit::Limit;
 use crate::nodes::matching::MatchingNode;
@@ -488,15 +489,13 @@ impl Builder<'_> {
             .ok_or_else(|| format!("no destination was given for complex event {}", defined.name))?;
         let topic = self.topics.iter().position(|t| *t == destination.topic).unwrap_or_default();
         let name = |id: &Option<usize>| id.map_or("Timer", |id| self.plan.types[id].name.as_str());
-        Ok(DefineNode {
+        let places = self.role_places(raw.input, &raw.roles);
+        let emission = Emission {
             fingerprint,
-            type_id: raw.type_id as u16,
             rule: raw.rule.clone(),
             rule_block: rule_block(&raw.rule, raw.version, raw.context),
-            condition: self.optional_over(raw.input, &raw.condition)?,
             attributes: attributes?,
             bindings: self.bindings(raw.input, &raw.bindings)?,
-            limit: raw.rate.map(|rate| Limit::new(rate, &fingerprint)),
             key: defined.key,
             roles: raw
                 .roles
@@ -504,10 +503,8 @@ impl Builder<'_> {
                 .zip(&types)
                 .map(|(role, id)| Stamp::new([encode::as_blob(role), encode::as_blob(name(id))].concat()))
                 .collect(),
-            places: self.role_places(raw.input, &raw.roles),
-            order: raw.order,
-            made: (0, 0),
-            derives: self.plan.is_read(raw.type_id),
+            distinct: places.iter().all(|place| place.len() == 1),
+            places,
             repeats: matches!(self.plan.nodes[raw.input], plan::Node::Match(_)),
             output: Output {
                 topic: topic as u32,
@@ -516,6 +513,15 @@ impl Builder<'_> {
                 own_partition: self.own_partition.rem_euclid(destination.partitions.max(1)),
                 max_bytes: destination.max_bytes,
             },
+        };
+        Ok(DefineNode {
+            emission,
+            type_id: raw.type_id as u16,
+            condition: self.optional_over(raw.input, &raw.condition)?,
+            limit: raw.rate.map(|rate| Limit::new(rate, &fingerprint)),
+            order: raw.order,
+            made: (0, 0),
+            derives: self.plan.is_read(raw.type_id),
             sent: self.subscribers.contains(&id),
         })
     }

@@ -6,7 +6,8 @@ use crate::expr::{self, Expr};
 use crate::graph::{Graph, Node};
 use crate::nodes::change::ChangeNode;
 use crate::nodes::conditions::{Condition, Kind};
-use crate::nodes::define::{rule_block, Attribute, Binding, DefineNode, Output};
+use crate::nodes::define::DefineNode;
+use crate::nodes::emission::{rule_block, Attribute, Binding, Emission, Output};
 use crate::nodes::join::JoinNode;
 use crate::nodes::limit::Limit;
 use crate::nodes::pool::Pool;
@@ -250,21 +251,16 @@ impl Builder<'_> {
             false => Stamp::new([encode::as_blob(role), encode::as_blob(name(id))].concat()),
         };
         let destination = self.destinations.get(&published.name);
-        let event = DefineNode {
+        let emission = Emission {
             fingerprint: action_fingerprint(parse_fingerprint(&rule.fingerprint)?, number),
-            type_id: type_id as u16,
             rule: rule.rule.clone(),
             rule_block: rule_block(&rule.rule, rule.version, rule.context),
-            condition: None,
             attributes: published.fields.iter().zip(values).map(attribute).collect(),
             bindings: self.bindings(rule.input, &rule.bindings)?,
-            limit: None,
             key: published.key,
             roles: rule.roles.iter().zip(types).enumerate().map(role).collect(),
+            distinct: hidden.is_empty(),
             places: Vec::new(),
-            order: rule.order,
-            made: (0, 0),
-            derives: self.plan.is_read(type_id),
             repeats: self.repeats(rule.input),
             output: Output {
                 topic: destination.map_or(0, |to| self.topic_number(&to.topic)),
@@ -274,6 +270,15 @@ impl Builder<'_> {
                     .map_or(0, |to| self.own_partition.rem_euclid(to.partitions.max(1))),
                 max_bytes: destination.map_or(usize::MAX, |to| to.max_bytes),
             },
+        };
+        let event = DefineNode {
+            emission,
+            type_id: type_id as u16,
+            condition: None,
+            limit: None,
+            order: rule.order,
+            made: (0, 0),
+            derives: self.plan.is_read(type_id),
             sent: true,
         };
         Ok(Publish { event, sent: destination.is_some() })

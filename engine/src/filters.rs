@@ -4,26 +4,29 @@
 //! constant by hash, else a bound by its place among the bounds of the other leaves. The rest is evaluated for those
 //! that the look-up finds. Filters with neither are evaluated one by one; equal ones are one leaf already.
 
+use std::num::NonZeroU32;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
 use crate::event::{Event, Slot};
 use crate::expr::{Comparison, Expr};
 use crate::key::{Key, Probe};
 use crate::value::Value;
 
-/// A leaf, and what must hold beside what was looked up.
-#[derive(Debug)]
+/// A leaf, and which of the rests must hold beside what was looked up. Small: there are as many as rules.
+#[derive(Debug, Clone, Copy)]
 struct Leaf {
-    id: usize,
-    rest: Option<Expr>,
+    id: u32,
+    rest: Option<NonZeroU32>,
 }
 
 /// Leaves by the constant that an attribute must equal.
 #[derive(Debug)]
 struct Equalities {
     slot: Slot,
-    leaves: HashMap<Key, Vec<Leaf>, FxBuildHasher>,
+    leaves: HashMap<Key, SmallVec<[Leaf; 2]>, FxBuildHasher>,
 }
 
 /// Leaves by a bound of an attribute, in the order of the bounds.
@@ -40,6 +43,9 @@ pub struct Filters {
     equalities: Vec<Equalities>,
     bounds: Vec<Bounds>,
     others: Vec<Leaf>,
+    /// What must hold beside what is looked up: of many rules the same. Numbered from 1.
+    rests: Vec<Expr>,
+    numbers: HashMap<String, NonZeroU32>,
 }
 
 impl Filters {
@@ -48,14 +54,14 @@ impl Filters {
         let mut conditions = Vec::new();
         conjuncts(filter, &mut conditions);
         if let Some((at, slot, key)) = find(&conditions, equality) {
-            let leaf = Leaf { id, rest: without(&conditions, at) };
+            let leaf = self.leaf(id, without(&conditions, at));
             let known = self.equalities.iter().position(|e| e.slot == slot).unwrap_or_else(|| {
                 self.equalities.push(Equalities { slot, leaves: HashMap::default() });
                 self.equalities.len() - 1
             });
             self.equalities[known].leaves.entry(key).or_default().push(leaf);
         } else if let Some((at, (slot, comparison), bound)) = find(&conditions, bound) {
-            let leaf = Leaf { id, rest: without(&conditions, at) };
+            let leaf = self.leaf(id, without(&conditions, at));
             let same = |b: &Bounds| b.slot == slot && b.comparison == comparison;
             let known = self.bounds.iter().position(same).unwrap_or_else(|| {
                 self.bounds.push(Bounds { slot, comparison, leaves: Vec::new() });
@@ -65,8 +71,26 @@ impl Filters {
             let place = leaves.partition_point(|(other, _)| *other < bound);
             leaves.insert(place, (bound, leaf));
         } else {
-            self.others.push(Leaf { id, rest: Some(filter.clone()) });
+            let leaf = self.leaf(id, Some(filter.clone()));
+            self.others.push(leaf);
         }
+    }
+
+    fn leaf(&mut self, id: usize, rest: Option<Expr>) -> Leaf {
+        let rest = rest.and_then(|rest| {
+            let next = NonZeroU32::new(self.rests.len() as u32 + 1)?;
+            let number = *self.numbers.entry(format!("{rest:?}")).or_insert(next);
+            if number == next {
+                self.rests.push(rest);
+            }
+            Some(number)
+        });
+        Leaf { id: id as u32, rest }
+    }
+
+    #[inline]
+    fn passes(&self, leaf: &Leaf, event: &Event) -> bool {
+        leaf.rest.is_none_or(|rest| self.rests[rest.get() as usize - 1].holds(&event))
     }
 
     /// Calls `each` for every leaf the event passes.
@@ -76,20 +100,13 @@ impl Filters {
         for index in &self.equalities {
             let Some(probe) = Probe::new(std::iter::once(event.value(index.slot))) else { continue };
             let found = index.leaves.get(probe.bytes()).into_iter().flatten();
-            found.filter(|leaf| leaf.passes(event)).for_each(|leaf| each(leaf.id));
+            found.filter(|leaf| self.passes(leaf, event)).for_each(|leaf| each(leaf.id as usize));
         }
         for index in &self.bounds {
             let within = index.within(event).iter().map(|(_, leaf)| leaf);
-            within.filter(|leaf| leaf.passes(event)).for_each(|leaf| each(leaf.id));
+            within.filter(|leaf| self.passes(leaf, event)).for_each(|leaf| each(leaf.id as usize));
         }
-        self.others.iter().filter(|leaf| leaf.passes(event)).for_each(|leaf| each(leaf.id));
-    }
-}
-
-impl Leaf {
-    #[inline]
-    fn passes(&self, event: &Event) -> bool {
-        self.rest.as_ref().is_none_or(|rest| rest.holds(&event))
+        self.others.iter().filter(|leaf| self.passes(leaf, event)).for_each(|leaf| each(leaf.id as usize));
     }
 }
 

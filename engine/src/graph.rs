@@ -17,7 +17,8 @@ use crate::filters::Filters;
 use crate::identity::Topics;
 use crate::journal::{Journal, Loss, Reason};
 use crate::nodes::change::ChangeNode;
-use crate::nodes::define::{DefineNode, Emitted};
+use crate::nodes::define::DefineNode;
+use crate::nodes::emission::Emitted;
 use crate::nodes::join::JoinNode;
 use crate::nodes::matching::MatchingNode;
 use crate::nodes::operator::OperatorNode;
@@ -95,6 +96,10 @@ pub struct Graph {
     pub readers: Vec<Vec<Reader>>,
     /// Leaf → who reads it.
     pub leaf_readers: Vec<Vec<Reader>>,
+    /// Leaf → the pattern that alone reads it.
+    pub sole: Vec<Option<Reader>>,
+    /// Pattern → the definition that alone reads it and writes what it is given at once.
+    pub written: Vec<Option<usize>>,
     /// Type → the leaves its events may pass, those of the types it extends among them.
     pub filters: Vec<Filters>,
     pub timers: Timers,
@@ -151,6 +156,21 @@ impl Graph {
         self.passed = vec![0; self.leaf_readers.len()];
         self.seen = self.filters.iter().map(|_| Seen::default()).collect();
         self.owners = residence::owners(&self.nodes);
+        let sole = |readers: &Vec<Reader>| match readers[..] {
+            [only @ (reader, _)] if matches!(self.nodes[reader], Node::Pattern(_)) => Some(only),
+            _ => None,
+        };
+        self.sole = self.leaf_readers.iter().map(sole).collect();
+        let written = |(node, readers): (&Node, &Vec<Reader>)| match (node, &readers[..]) {
+            (Node::Pattern(pattern), [(reader, _)]) if pattern.finds_at_once() => {
+                match &self.nodes[*reader] {
+                    Node::Define(define) if define.writes_at_once() => Some(*reader),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        self.written = self.nodes.iter().zip(&self.readers).map(written).collect();
     }
 
     /// The leaves that an event passes.
@@ -173,9 +193,67 @@ impl Graph {
         (event.seq, event.start_seq) = (self.seq, self.seq);
         let event = event.shareable();
         self.seen[event.type_id as usize].note(&event);
+        let event = match *leaves {
+            // What may be away is asked for on the longer way.
+            [leaf] if self.cache_bytes.is_none() => match self.handle_alone(leaf as usize, event, out) {
+                Some(event) => event,
+                None => return,
+            },
+            _ => event,
+        };
         leaves.iter().for_each(|leaf| self.enter(*leaf as usize, &event));
         self.flow(event.time, out);
         self.spares.give(event);
+    }
+
+    /// Handles an event that passes one leaf, which one pattern alone reads: nothing else happens at its position, so it
+    /// need not wait for that to end. Gives the event back where more is to be done about it.
+    #[inline]
+    fn handle_alone(&mut self, leaf: usize, event: Arc<Event>, out: &mut Outbox) -> Option<Arc<Event>> {
+        let Some((id, port)) = self.sole[leaf] else { return Some(event) };
+        let Graph { nodes, journals, spares, .. } = self;
+        let event = match &mut nodes[id] {
+            Node::Pattern(node) if port > 0 => match node.keep_alone(port, event, &mut journals[id]) {
+                Ok(over) => {
+                    self.passed[leaf] += 1;
+                    over.into_iter().for_each(|event| spares.give(event));
+                    return None;
+                }
+                Err(event) => event,
+            },
+            _ => event,
+        };
+        if port > 0 || !self.write_alone(id, &event, out) {
+            return Some(event);
+        }
+        self.passed[leaf] += 1;
+        self.spares.give(event);
+        None
+    }
+
+    /// Lets a pattern look for what an event terminates, and writes it, where that is no more than one thing; says whether
+    /// that was all.
+    #[inline]
+    fn write_alone(&mut self, id: usize, event: &Arc<Event>, out: &mut Outbox) -> bool {
+        let Graph { nodes, journals, written, seq, .. } = self;
+        let Some(writer) = written[id] else { return false };
+        let (Node::Pattern(node), Node::Define(define)) = (&nodes[id], &nodes[writer]) else { return false };
+        let chosen = node.choices(event, *seq, &mut journals[id]);
+        if !chosen.several.is_empty() {
+            return false;
+        }
+        journals[id].arrived += 1;
+        if let Some(only) = chosen.only {
+            journals[id].found += 1;
+            journals[writer].arrived += 1;
+            if define.write(&only.sight(), out) {
+                journals[writer].found += 1;
+            } else {
+                let loss = || Loss::new(Reason::NoValue, event.time, only.occurrence().items);
+                journals[writer].losses.note(*seq, loss);
+            }
+        }
+        true
     }
 
     /// Goes on to the next position.

@@ -184,6 +184,50 @@ impl<'a> Env<'a> for Scope<'a> {
     }
 }
 
+/// An event and its slot.
+pub type Sighted<'a> = (u16, &'a Event);
+
+/// An occurrence as a definition sees it: its interval, and what fills its slots.
+pub struct Sight<'a> {
+    pub start: i64,
+    pub end: i64,
+    pub items: SmallVec<[Sighted<'a>; 4]>,
+    pub computed: &'a [Value<'static>],
+    /// Whether there is one event in every slot, from the first on, as in most occurrences.
+    pub plain: bool,
+}
+
+impl<'a> Sight<'a> {
+    pub fn of(occurrence: &'a Occurrence) -> Sight<'a> {
+        let items = &occurrence.items;
+        Sight {
+            start: occurrence.start,
+            end: occurrence.end,
+            plain: items.iter().enumerate().all(|(slot, item)| usize::from(item.slot) == slot),
+            items: items.iter().map(|item| (item.slot, &*item.event)).collect(),
+            computed: &occurrence.computed,
+        }
+    }
+}
+
+impl<'a> Env<'a> for Sight<'a> {
+    #[inline]
+    fn event(&self, slot: usize) -> Option<&'a Event> {
+        if self.plain {
+            return self.items.get(slot).map(|item| item.1);
+        }
+        self.items.iter().rev().find(|item| usize::from(item.0) == slot).map(|item| item.1)
+    }
+
+    fn events(&self, slot: usize, each: &mut dyn FnMut(&'a Event)) {
+        self.items.iter().filter(|item| usize::from(item.0) == slot).for_each(|item| each(item.1));
+    }
+
+    fn aggregate(&self, number: usize) -> Value<'a> {
+        self.computed.get(number).cloned().unwrap_or(Value::Null)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::hint::black_box;
 
 use smallvec::SmallVec;
 use triomphe::UniqueArc;
@@ -122,6 +123,9 @@ impl Source {
     }
 }
 
+/// How far ahead events are looked at.
+const AHEAD: usize = 4;
+
 /// The leaves of the graph that an event passes.
 pub type Leaves = SmallVec<[u32; 2]>;
 
@@ -200,7 +204,12 @@ impl Waiting {
 
     /// Takes the first event of a source.
     pub fn pop(&mut self, source: usize) -> Option<Read> {
-        self.queues[source].sorted.pop_front()
+        let sorted = &mut self.queues[source].sorted;
+        // A look ahead: what is not in the processor's cache is on its way when its turn comes.
+        if let Some(read) = sorted.get(AHEAD) {
+            black_box((read.event.time, read.event.type_id));
+        }
+        sorted.pop_front()
     }
 
     /// The events before the watermark, no more than so many of each source.

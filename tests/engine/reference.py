@@ -264,9 +264,14 @@ def complex_event(rule: Rule, scene: Scene) -> dict[str, Any] | None:
                 "topic": event.topic,
                 "partition": event.partition,
                 "offset": event.offset,
-                "label": event.label,
+                "label": event.label if event.label != _coordinates(event) else "",
             }
             for role, event in events
         ],
     }
     return record
+
+
+def _coordinates(event: Event) -> str:
+    """What names an event without an id, and is not written again."""
+    return f"{event.topic}/{event.partition}/{event.offset}"

@@ -11,19 +11,26 @@ pub fn long(out: &mut Vec<u8>, value: i64) {
 }
 
 fn long_tail(out: &mut Vec<u8>, rest: u64) {
-    let length = (70 - rest.leading_zeros() as usize) / 7;
+    let (bytes, length) = spread(rest);
     if length > 8 {
         return longest_tail(out, rest);
     }
-    // Groups of 7 bits moved apart into bytes, all at once.
+    // Copied whole and cut: a copy of fixed size is cheaper.
+    out.extend_from_slice(&bytes.to_le_bytes());
+    out.truncate(out.len() - (8 - length));
+}
+
+/// A number in groups of 7 bits, moved apart into bytes all at once, and how many these are: right where that is no more
+/// than 8.
+#[inline]
+pub fn spread(rest: u64) -> (u64, usize) {
+    let length = (70 - rest.leading_zeros() as usize) / 7;
     let mut bytes = (rest & 0x0fff_ffff) | ((rest & 0x00ff_ffff_f000_0000) << 4);
     bytes = (bytes & 0x0000_3fff_0000_3fff) | ((bytes & 0x0fff_c000_0fff_c000) << 2);
     bytes = (bytes & 0x007f_007f_007f_007f) | ((bytes & 0x3f80_3f80_3f80_3f80) << 1);
     // Every byte but the last says that another follows.
-    bytes |= 0x8080_8080_8080_8080 & ((1 << (8 * (length - 1))) - 1);
-    // Copied whole and cut: a copy of fixed size is cheaper.
-    out.extend_from_slice(&bytes.to_le_bytes());
-    out.truncate(out.len() - (8 - length));
+    let others = (1_u64 << ((8 * (length - 1)) & 63)) - 1;
+    (bytes | (0x8080_8080_8080_8080 & others), length)
 }
 
 #[cold]
@@ -46,11 +53,6 @@ pub fn double(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-#[inline]
-pub fn float(out: &mut Vec<u8>, value: f32) {
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
 /// Bytes that stand in many records alike. Most are short: then they are copied whole and cut, which is cheaper.
 #[derive(Debug, Clone)]
 pub struct Stamp {
@@ -59,7 +61,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    const ROOM: usize = 32;
+    pub const ROOM: usize = 32;
 
     pub fn new(bytes: Vec<u8>) -> Stamp {
         let mut head = [0; Stamp::ROOM];
@@ -68,22 +70,14 @@ impl Stamp {
         Stamp { head, bytes }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
+    /// The bytes with room behind them, and how many they are, where they are few.
     #[inline]
-    pub fn write(&self, out: &mut Vec<u8>) {
-        if self.bytes.len() > Stamp::ROOM {
-            return out.extend_from_slice(&self.bytes);
-        }
-        let end = out.len() + self.bytes.len();
-        out.extend_from_slice(&self.head);
-        out.truncate(end);
+    pub fn short(&self) -> Option<(&[u8; Stamp::ROOM], usize)> {
+        (self.bytes.len() <= Stamp::ROOM).then_some((&self.head, self.bytes.len()))
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod cursor;
 pub mod decode;
 pub mod encode;
+pub mod pen;
 pub mod schema;
 
 use std::fmt;

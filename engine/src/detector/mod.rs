@@ -17,7 +17,7 @@ use crate::graph::{Destination, Graph, Outbox, Unencodable};
 use crate::identity::{Reads, Topics};
 use crate::json;
 use crate::letter::{Reason, Reject};
-use crate::nodes::define::Emitted;
+use crate::nodes::emission::Emitted;
 use crate::order::{Pass, Read, Refused, Source, Waiting, PARCELS};
 use crate::parcel;
 use crate::plan::{EventType, Origin, Plan, Subtopology};
@@ -251,6 +251,7 @@ impl Detector {
         rejects.extend(
             out.failed.drain(..).map(|failure| unwritten((NO_SOURCE, -1, -1, watermark), failure, topics)),
         );
+        out.emitted.name();
         let released = if whole { watermark } else { graph.rounds.time().saturating_add(1) };
         graph.bring_overdue(released, &mut out);
         if let Some(lost) = out.lost {
@@ -339,8 +340,7 @@ impl Detector {
     }
 
     pub fn clear(&mut self) {
-        self.emitted.bytes.clear();
-        self.emitted.records.clear();
+        self.emitted.clear();
         self.rejects.clear();
     }
 

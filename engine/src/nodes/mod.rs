@@ -4,6 +4,7 @@ pub mod ahead;
 pub mod change;
 pub mod conditions;
 pub mod define;
+pub mod emission;
 pub mod fact;
 pub mod join;
 mod join_why;

@@ -6,7 +6,8 @@
 
 use triomphe::Arc;
 
-use super::define::{arrange, Binding, DefineNode};
+use super::define::{arrange, DefineNode};
+use super::emission::Binding;
 use super::fact::{Instant, WorkingMemory};
 use super::limit::Limit;
 use crate::avro::Malformed;
@@ -16,7 +17,7 @@ use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::identity;
 use crate::journal::Reason;
 use crate::key::key_of;
-use crate::occurrence::{Occurrence, Order, Scope};
+use crate::occurrence::{Occurrence, Order, Scope, Sight};
 use crate::state::{Change, Codec, Entry};
 
 /// A rule that causes itself at one position ends after so many rounds.
@@ -126,8 +127,8 @@ impl RuleNode {
             self.publish(&occurrence, (round, ordinal), moment, out, derived);
             if self.actions.iter().any(|action| !matches!(action, Action::Publish(_) | Action::Elsewhere)) {
                 let place = self.repeats.then_some((moment.time, ordinal));
-                let label = identity(&self.fingerprint, &occurrence.items, place, out.topics).to_vec();
-                let turn = self.turn(&occurrence, round, firings.len());
+                let label = identity(&self.fingerprint, &Sight::of(&occurrence), place, out.topics);
+                let (label, turn) = (label.to_vec(), self.turn(&occurrence, round, firings.len()));
                 firings.push(Firing { turn, node: moment.node, occurrence, label });
             }
         }
@@ -170,7 +171,8 @@ impl RuleNode {
             let (start, end, start_seq) = (moment.time, moment.time, moment.seq);
             let point =
                 point.get_or_insert_with(|| Occurrence { start, end, start_seq, ..occurrence.clone() });
-            match publish.event.emit(point, ordinal as usize, out.topics, out.emitted) {
+            let sight = Sight::of(point);
+            match publish.event.emission.emit(&sight, ordinal as usize, out.topics, out.emitted) {
                 Ok(identity) => {
                     if !publish.sent {
                         out.emitted.take_back();

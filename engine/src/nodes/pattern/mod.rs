@@ -20,7 +20,7 @@ use crate::expr::{Env, Expr};
 use crate::graph::Moment;
 use crate::journal::{Journal, Loss, Reason};
 use crate::key::{Key, Probe};
-use crate::occurrence::{Item, Occurrence};
+use crate::occurrence::{Item, Occurrence, Sight};
 use crate::plan::Select;
 use crate::state::{Change, Codec, Entry};
 use crate::timers::Timers;
@@ -156,6 +156,76 @@ impl<'a> Choice<'a> {
     fn with_candidate(&self, slot: usize, event: &'a Event) -> &Self {
         self.candidate.set(Some((slot, event)));
         self
+    }
+}
+
+/// What a terminator finds. Mostly that is one thing, which is seen where it lies.
+#[derive(Default)]
+pub struct Chosen<'a> {
+    pub only: Option<Only<'a>>,
+    /// All of it, where it is more.
+    pub several: Vec<Occurrence>,
+}
+
+/// The one choice there is.
+pub struct Only<'a> {
+    events: SmallVec<[&'a Arc<Event>; 6]>,
+    computed: Vec<Value<'a>>,
+    start_seq: u64,
+    start: i64,
+}
+
+impl<'a> Chosen<'a> {
+    #[inline]
+    fn push(&mut self, choice: &Choice<'a>) {
+        let terminator = choice.events[0];
+        let (start_seq, start) =
+            choice.events.iter().fold((terminator.seq, terminator.time), |first, event| {
+                (event.start_seq.min(first.0), event.start.min(first.1))
+            });
+        let (events, computed) = (choice.events.clone(), choice.computed.clone());
+        let next = Only { events, computed, start_seq, start };
+        match self.only.take() {
+            None if self.several.is_empty() => self.only = Some(next),
+            first => self.several.extend(first.into_iter().chain([next]).map(Only::occurrence)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.only.is_none() && self.several.is_empty()
+    }
+
+    pub fn occurrences(self) -> impl Iterator<Item = Occurrence> + use<'a> {
+        self.only.map(Only::occurrence).into_iter().chain(self.several)
+    }
+}
+
+impl<'a> Only<'a> {
+    pub fn occurrence(self) -> Occurrence {
+        let terminator = self.events[0];
+        let item = |(slot, event): (usize, &&Arc<Event>)| Item { slot: slot as u16, event: (*event).clone() };
+        Occurrence {
+            seq: terminator.seq,
+            time: terminator.time,
+            start_seq: self.start_seq,
+            start: self.start,
+            end: terminator.time,
+            items: self.events.iter().enumerate().map(item).collect(),
+            computed: self.computed.into_iter().map(Value::into_owned).collect(),
+            binding: None,
+        }
+    }
+
+    /// How a definition sees it; of a pattern without aggregates.
+    #[inline]
+    pub fn sight(&self) -> Sight<'a> {
+        Sight {
+            start: self.start,
+            end: self.events[0].time,
+            items: self.events.iter().zip(0..).map(|(event, slot)| (slot, &***event)).collect(),
+            computed: &[],
+            plain: true,
+        }
     }
 }
 
@@ -298,15 +368,39 @@ impl PatternNode {
         }
     }
 
+    /// Whether what is chosen is found: nothing can come between, nothing is computed or consumed.
+    pub fn finds_at_once(&self) -> bool {
+        self.pending.is_none() && self.consuming.is_empty() && self.aggregates.is_empty()
+    }
+
+    /// Takes an event that is all that happens at its position, and nothing can be found by; returns one that is over. Gives
+    /// the event back where it has to be looked at.
+    #[inline]
+    pub fn keep_alone(
+        &mut self,
+        port: u8,
+        event: Arc<Event>,
+        journal: &mut Journal,
+    ) -> Result<Option<Arc<Event>>, Arc<Event>> {
+        let index = usize::from(port).wrapping_sub(1);
+        let part = match self.constituents.get_mut(index) {
+            Some(constituent) => &mut constituent.part,
+            None if self.pending.is_some() => return Err(event),
+            None => match self.negations.get_mut(index.wrapping_sub(self.constituents.len())) {
+                Some(negation) => &mut negation.part,
+                None => return Err(event),
+            },
+        };
+        journal.arrived += 1;
+        Ok(part.keep(event))
+    }
+
     fn detect(&mut self, terminator: &Arc<Event>, moment: &mut Moment) {
-        // Where nothing can come between, what is chosen is found.
-        let at_once = self.pending.is_none() && self.consuming.is_empty();
-        let (mut found, before) = (Vec::new(), moment.found.len());
-        self.choices(terminator, if at_once { &mut *moment.found } else { &mut found });
-        if found.is_empty() && moment.found.len() == before && moment.journal.losses.listens(moment.seq) {
-            let loss = self.explain(terminator, &moment.journal.gone);
-            moment.journal.losses.note(moment.seq, || loss);
+        let chosen = self.choices(terminator, moment.seq, moment.journal);
+        if self.pending.is_none() && self.consuming.is_empty() {
+            return moment.found.extend(chosen.occurrences());
         }
+        let found: Vec<Occurrence> = chosen.occurrences().collect();
         for occurrence in found {
             match self.decided_at(&occurrence) {
                 Some(place) if place.due >= moment.time => self.wait(occurrence, place, moment),
@@ -318,8 +412,16 @@ impl PatternNode {
         }
     }
 
-    fn choices(&self, terminator: &Arc<Event>, found: &mut Vec<Occurrence>) {
-        self.choose(&mut Choice::of(terminator), found);
+    /// What there is to a terminator at a position; where that is nothing, the journal may be told why.
+    #[inline]
+    pub fn choices<'a>(&'a self, terminator: &'a Arc<Event>, seq: u64, journal: &mut Journal) -> Chosen<'a> {
+        let mut chosen = Chosen::default();
+        self.choose(&mut Choice::of(terminator), &mut chosen);
+        if chosen.is_empty() && journal.losses.listens(seq) {
+            let loss = self.explain(terminator, &journal.gone);
+            journal.losses.note(seq, || loss);
+        }
+        chosen
     }
 
     /// Where an occurrence is decided that must not be followed by something: when the last time is up.
@@ -411,7 +513,7 @@ impl PatternNode {
     }
 
     /// Goes on with the next constituent, in every way there is.
-    fn choose<'a>(&'a self, choice: &mut Choice<'a>, found: &mut Vec<Occurrence>) {
+    fn choose<'a>(&'a self, choice: &mut Choice<'a>, found: &mut Chosen<'a>) {
         let chosen = choice.events.len() - 1;
         let computed = choice.computed.len();
         if self.prepare(chosen, choice) {
@@ -440,12 +542,7 @@ impl PatternNode {
         true
     }
 
-    fn select<'a>(
-        &'a self,
-        constituent: &'a Constituent,
-        choice: &mut Choice<'a>,
-        found: &mut Vec<Occurrence>,
-    ) {
+    fn select<'a>(&'a self, constituent: &'a Constituent, choice: &mut Choice<'a>, found: &mut Chosen<'a>) {
         for candidate in self.selected(constituent, choice) {
             choice.events.push(candidate);
             self.choose(choice, found);
@@ -483,28 +580,13 @@ impl PatternNode {
         taken
     }
 
-    fn finish<'a>(&'a self, choice: &mut Choice<'a>, found: &mut Vec<Occurrence>) {
+    fn finish<'a>(&'a self, choice: &mut Choice<'a>, found: &mut Chosen<'a>) {
         let forbidden = self.negations.iter().any(|negation| negation.found(choice).is_some());
         choice.put_away();
         if forbidden || self.condition.as_ref().is_some_and(|condition| !condition.holds(choice)) {
             return;
         }
-        let terminator = choice.events[0];
-        let (start_seq, start) =
-            choice.events.iter().fold((terminator.seq, terminator.time), |first, event| {
-                (event.start_seq.min(first.0), event.start.min(first.1))
-            });
-        let item = |(slot, event): (usize, &&Arc<Event>)| Item { slot: slot as u16, event: (*event).clone() };
-        found.push(Occurrence {
-            seq: terminator.seq,
-            time: terminator.time,
-            start_seq,
-            start,
-            end: terminator.time,
-            items: choice.events.iter().enumerate().map(item).collect(),
-            computed: choice.computed.iter().map(|value| value.clone().into_owned()).collect(),
-            binding: None,
-        });
+        found.push(choice);
     }
 
     fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
