@@ -11,15 +11,16 @@ use crate::expr::{self, Expr};
 use crate::filters::Filters;
 use crate::graph::{Destination, Graph, Node};
 use crate::nodes::define::DefineNode;
-use crate::nodes::emission::{rule_block, Attribute, Emission, Output};
+use crate::nodes::emission::{rule_block, Attribute, Emission, Output, Shape};
 use crate::nodes::fact::WorkingMemory;
 use crate::nodes::limit::Limit;
 use crate::nodes::matching::MatchingNode;
 use crate::nodes::operator::OperatorNode;
-use crate::nodes::pattern::{Aggregate, Bound, Constituent, Negation, Part, PatternNode, Range};
+use crate::nodes::pattern::{Aggregate, Bound, Constituent, Negation, Part, PartShape, PatternNode, Range};
 use crate::nodes::store::Store;
 use crate::nodes::timer::TimerNode;
 use crate::plan::{self, Context, EventType, Forward, Match, Plan, RawExpr, Select, Type};
+use crate::shapes::Shapes;
 use crate::timers::Timers;
 
 /// What points in time are called that have no name.
@@ -200,6 +201,8 @@ pub struct Builder<'a> {
     pub destinations: &'a HashMap<String, Destination>,
     pub topics: &'a [String],
     pub own_partition: i32,
+    pub parts: Shapes<PartShape>,
+    pub emissions: Shapes<Shape>,
 }
 
 impl Builder<'_> {
@@ -377,7 +380,8 @@ impl Builder<'_> {
             .map_or(vec![NO_TYPE], |held| self.plan.extending(held).iter().map(|id| *id as u16).collect());
         // What comes behind it is not known yet when the condition is evaluated.
         let condition = self.optional(condition, &types[..=slot])?;
-        Ok(Part { slot, types: types_held, own_slots, probe, condition, store })
+        let shape = PartShape { slot, types: types_held, own_slots, probe, condition };
+        Ok(Part { shape: self.parts.one(shape), store })
     }
 
     fn pattern(&self, id: usize, raw: &plan::Pattern) -> Result<PatternNode, String> {
@@ -490,10 +494,7 @@ impl Builder<'_> {
         let topic = self.topics.iter().position(|t| *t == destination.topic).unwrap_or_default();
         let name = |id: &Option<usize>| id.map_or("Timer", |id| self.plan.types[id].name.as_str());
         let places = self.role_places(raw.input, &raw.roles);
-        let emission = Emission {
-            fingerprint,
-            rule: raw.rule.clone(),
-            rule_block: rule_block(&raw.rule, raw.version, raw.context),
+        let shape = Shape {
             attributes: attributes?,
             bindings: self.bindings(raw.input, &raw.bindings)?,
             key: defined.key,
@@ -506,6 +507,11 @@ impl Builder<'_> {
             distinct: places.iter().all(|place| place.len() == 1),
             places,
             repeats: matches!(self.plan.nodes[raw.input], plan::Node::Match(_)),
+        };
+        let emission = Emission {
+            fingerprint,
+            rule: raw.rule.clone().into(),
+            rule_block: rule_block(&raw.rule, raw.version, raw.context),
             output: Output {
                 topic: topic as u32,
                 frame: Stamp::new(destination.frame.clone()),
@@ -513,12 +519,13 @@ impl Builder<'_> {
                 own_partition: self.own_partition.rem_euclid(destination.partitions.max(1)),
                 max_bytes: destination.max_bytes,
             },
+            shape: self.emissions.one(shape),
         };
         Ok(DefineNode {
             emission,
             type_id: raw.type_id as u16,
             condition: self.optional_over(raw.input, &raw.condition)?,
-            limit: raw.rate.map(|rate| Limit::new(rate, &fingerprint)),
+            limit: raw.rate.map(|rate| Box::new(Limit::new(rate, &fingerprint))),
             order: raw.order,
             made: (0, 0),
             derives: self.plan.is_read(raw.type_id),

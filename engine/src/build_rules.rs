@@ -7,7 +7,7 @@ use crate::graph::{Graph, Node};
 use crate::nodes::change::ChangeNode;
 use crate::nodes::conditions::{Condition, Kind};
 use crate::nodes::define::DefineNode;
-use crate::nodes::emission::{rule_block, Attribute, Binding, Emission, Output};
+use crate::nodes::emission::{rule_block, Attribute, Binding, Emission, Output, Shape};
 use crate::nodes::join::JoinNode;
 use crate::nodes::limit::Limit;
 use crate::nodes::pool::Pool;
@@ -251,10 +251,7 @@ impl Builder<'_> {
             false => Stamp::new([encode::as_blob(role), encode::as_blob(name(id))].concat()),
         };
         let destination = self.destinations.get(&published.name);
-        let emission = Emission {
-            fingerprint: action_fingerprint(parse_fingerprint(&rule.fingerprint)?, number),
-            rule: rule.rule.clone(),
-            rule_block: rule_block(&rule.rule, rule.version, rule.context),
+        let shape = Shape {
             attributes: published.fields.iter().zip(values).map(attribute).collect(),
             bindings: self.bindings(rule.input, &rule.bindings)?,
             key: published.key,
@@ -262,6 +259,11 @@ impl Builder<'_> {
             distinct: hidden.is_empty(),
             places: Vec::new(),
             repeats: self.repeats(rule.input),
+        };
+        let emission = Emission {
+            fingerprint: action_fingerprint(parse_fingerprint(&rule.fingerprint)?, number),
+            rule: rule.rule.clone().into(),
+            rule_block: rule_block(&rule.rule, rule.version, rule.context),
             output: Output {
                 topic: destination.map_or(0, |to| self.topic_number(&to.topic)),
                 frame: Stamp::new(destination.map_or(Vec::new(), |to| to.frame.clone())),
@@ -270,6 +272,7 @@ impl Builder<'_> {
                     .map_or(0, |to| self.own_partition.rem_euclid(to.partitions.max(1))),
                 max_bytes: destination.map_or(usize::MAX, |to| to.max_bytes),
             },
+            shape: self.emissions.one(shape),
         };
         let event = DefineNode {
             emission,

@@ -37,6 +37,7 @@ mod report;
 mod residence;
 mod rounds;
 mod seen;
+mod shapes;
 mod state;
 mod time;
 mod timers;

@@ -40,8 +40,7 @@ impl Standing {
 /// Which nodes an entry may be of, by the first 8 bytes of its key.
 pub fn owners(nodes: &[Node]) -> HashMap<[u8; 8], Vec<usize>> {
     let mut owners: HashMap<[u8; 8], Vec<usize>> = HashMap::new();
-    let of_limit =
-        |limit: &Option<Limit>| limit.as_ref().and_then(|limit| limit.prefix().first_chunk().copied());
+    let of_limit = |limit: Option<&Limit>| limit.and_then(|limit| limit.prefix().first_chunk().copied());
     for (id, node) in nodes.iter().enumerate() {
         let fingerprint = match node {
             Node::Timer(_) | Node::Change(_) => None,
@@ -49,8 +48,8 @@ pub fn owners(nodes: &[Node]) -> HashMap<[u8; 8], Vec<usize>> {
             Node::Pattern(node) => Some(node.fingerprint()),
             Node::Matching(node) => Some(node.fingerprint()),
             Node::Join(node) => Some(node.fingerprint()),
-            Node::Define(node) => of_limit(&node.limit),
-            Node::Rule(node) => of_limit(&node.limit),
+            Node::Define(node) => of_limit(node.limit.as_deref()),
+            Node::Rule(node) => of_limit(node.limit.as_ref()),
         };
         if let Some(fingerprint) = fingerprint {
             owners.entry(fingerprint).or_default().push(id);
@@ -69,7 +68,7 @@ impl Graph {
                 Node::Pattern(node) => node.confirm(),
                 Node::Matching(node) => node.standing.confirm(),
                 Node::Join(node) => node.standing.confirm(),
-                Node::Define(node) => node.limit.iter_mut().for_each(Limit::confirm),
+                Node::Define(node) => node.limit.iter_mut().for_each(|limit| limit.confirm()),
                 Node::Rule(node) => node.limit.iter_mut().for_each(Limit::confirm),
             }
         }

@@ -22,6 +22,7 @@ use crate::order::{Pass, Read, Refused, Source, Waiting, PARCELS};
 use crate::parcel;
 use crate::plan::{EventType, Origin, Plan, Subtopology};
 use crate::seen::{self, Seen};
+use crate::shapes::Shapes;
 use crate::state::{self, Change, Codec, Entry, Names, Progress, SourceProgress, NOTHING, TASK_KEY};
 use crate::value::Value;
 use crate::why::{Ending, Question};
@@ -131,6 +132,8 @@ impl Detector {
             destinations,
             topics: &output_topics,
             own_partition: partition,
+            parts: Shapes::default(),
+            emissions: Shapes::default(),
         };
         let mut graph = builder.build()?;
         graph.bound(limits.cache_bytes);

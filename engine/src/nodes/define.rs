@@ -19,7 +19,7 @@ pub struct DefineNode {
     pub emission: Emission,
     pub type_id: u16,
     pub condition: Option<Expr>,
-    pub limit: Option<Limit>,
+    pub limit: Option<Box<Limit>>,
     /// The place of the definition in the file, which orders what is simultaneous.
     pub order: usize,
     /// The position at which it made something last, and how much.

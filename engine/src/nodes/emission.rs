@@ -1,6 +1,9 @@
 //! A complex event as a record: its attributes, what was detected, and from what.
 
+use std::ops::Deref;
+
 use smallvec::SmallVec;
+use triomphe::Arc;
 
 use crate::avro::encode::{self, Stamp};
 use crate::avro::pen::Pen;
@@ -11,6 +14,7 @@ use crate::partition::partition_of;
 use crate::plan::{Context, Type};
 use crate::value::Value;
 
+#[derive(Debug)]
 pub struct Attribute {
     pub name: String,
     pub kind: Type,
@@ -19,6 +23,7 @@ pub struct Attribute {
     pub value: Expr,
 }
 
+#[derive(Debug)]
 pub struct Binding {
     /// The name as Avro.
     pub name: Stamp,
@@ -27,12 +32,9 @@ pub struct Binding {
     pub equality: bool,
 }
 
-/// How the occurrences of a rule are written.
-pub struct Emission {
-    pub fingerprint: [u8; 8],
-    pub rule: String,
-    /// Rule, version and context as Avro: they stand in every record alike.
-    pub rule_block: Stamp,
+/// How the occurrences of rules are written that differ in their names alone.
+#[derive(Debug)]
+pub struct Shape {
     pub attributes: Vec<Attribute>,
     pub bindings: Vec<Binding>,
     /// The attribute that carries the key the output is partitioned by.
@@ -45,8 +47,26 @@ pub struct Emission {
     pub places: Vec<Vec<u16>>,
     /// Whether the same constituents can be found at several positions, which then are part of the identity.
     pub repeats: bool,
+}
+
+/// How the occurrences of a rule are written.
+pub struct Emission {
+    pub fingerprint: [u8; 8],
+    pub rule: Box<str>,
+    /// Rule, version and context as Avro: they stand in every record alike.
+    pub rule_block: Stamp,
     /// What stands before the Avro bytes of each record, and where records go.
     pub output: Output,
+    pub shape: Arc<Shape>,
+}
+
+impl Deref for Emission {
+    type Target = Shape;
+
+    #[inline]
+    fn deref(&self) -> &Shape {
+        &self.shape
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -45,7 +45,7 @@ pub struct Store {
     deleted: Vec<Vec<u8>>,
     /// Keys of what was written, but may still be undone.
     unconfirmed: Vec<Key>,
-    pub shelf: Shelf,
+    pub shelf: Box<Shelf>,
 }
 
 impl Store {
@@ -59,7 +59,7 @@ impl Store {
             changed: Vec::new(),
             deleted: Vec::new(),
             unconfirmed: Vec::new(),
-            shelf: Shelf::default(),
+            shelf: Box::default(),
         }
     }
 

@@ -6,7 +6,8 @@ impl PatternNode {
     pub fn expire(&mut self, (seq, watermark): (u64, i64), journal: &mut Journal) {
         let asked = self.constituents.len();
         for part in self.parts() {
-            let Part { store, slot, own_slots, .. } = part;
+            let Part { store, shape } = part;
+            let PartShape { slot, own_slots, .. } = &**shape;
             store.expire(watermark, &mut |event| {
                 journal.expired += 1;
                 if *slot <= asked {
@@ -37,7 +38,7 @@ impl PatternNode {
 
     pub fn shelves(&mut self) -> Vec<&mut Shelf> {
         if self.is_told() {
-            self.parts().map(|part| &mut part.store.shelf).collect()
+            self.parts().map(|part| &mut *part.store.shelf).collect()
         } else {
             Vec::new()
         }
@@ -85,7 +86,7 @@ impl PatternNode {
 
     pub fn confirm(&mut self) {
         self.parts().for_each(|part| part.store.confirm());
-        self.pending.iter_mut().for_each(Cells::confirm);
+        self.pending.iter_mut().for_each(|pending| pending.confirm());
     }
 
     /// Forgets what is not as it was when last confirmed, and says what is to be loaded instead.
@@ -100,7 +101,7 @@ impl PatternNode {
 
     /// Asks for the times that what was loaded waits for.
     pub fn resume(&self, id: usize, timers: &mut Timers) {
-        for key in self.pending.iter().flat_map(Cells::keys) {
+        for key in self.pending.iter().flat_map(|pending| pending.keys()) {
             if let Some(place) = Place::read(&key) {
                 timers.set(id, place.due, key.to_vec());
             }
@@ -140,11 +141,13 @@ impl PatternNode {
     }
 
     pub fn stored(&self) -> usize {
-        self.stores().map(Store::len).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::stored)
+        self.stores().map(Store::len).sum::<usize>()
+            + self.pending.as_ref().map_or(0, |pending| pending.stored())
     }
 
     /// About how many bytes its entries take.
     pub fn bytes(&self) -> usize {
-        self.stores().map(Store::bytes).sum::<usize>() + self.pending.as_ref().map_or(0, Cells::bytes)
+        self.stores().map(Store::bytes).sum::<usize>()
+            + self.pending.as_ref().map_or(0, |pending| pending.bytes())
     }
 }

@@ -4,6 +4,7 @@
 mod keeping;
 
 use std::cell::Cell as Once;
+use std::ops::Deref;
 
 use smallvec::SmallVec;
 use triomphe::Arc;
@@ -29,8 +30,9 @@ use crate::value::Value;
 /// The port under which occurrences that wait for the time ahead are stored.
 const PENDING: u8 = u8::MAX;
 
-/// Events that the pattern looks up: by the values they must have, among those that fulfil a condition.
-pub struct Part {
+/// Which events the pattern looks up: by the values they must have, among those that fulfil a condition.
+#[derive(Debug)]
+pub struct PartShape {
     pub slot: usize,
     /// The types of the events that may be looked up.
     pub types: Vec<u16>,
@@ -38,7 +40,21 @@ pub struct Part {
     /// The (slot, place) each own place must equal.
     pub probe: Vec<(usize, Slot)>,
     pub condition: Option<Expr>,
+}
+
+/// Events that the pattern looks up.
+pub struct Part {
+    pub shape: Arc<PartShape>,
     pub store: Store,
+}
+
+impl Deref for Part {
+    type Target = PartShape;
+
+    #[inline]
+    fn deref(&self) -> &PartShape {
+        &self.shape
+    }
 }
 
 pub struct Constituent {
@@ -97,8 +113,8 @@ pub struct PatternNode {
     pub condition: Option<Expr>,
     pub consuming: Vec<usize>,
     /// Occurrences that wait until nothing forbidden has come, each under its own number.
-    pub pending: Option<Cells>,
-    ahead: Ahead,
+    pub pending: Option<Box<Cells>>,
+    ahead: Box<Ahead>,
     /// What arrived at the position at hand, by the number of the input.
     inbox: Vec<(u8, Arc<Event>)>,
     /// Candidates of the position at hand, kept when it is over.
@@ -248,7 +264,7 @@ impl Part {
 
     /// Keeps an event, and returns the one whose place it takes.
     fn keep(&mut self, event: Arc<Event>) -> Option<Arc<Event>> {
-        self.store.insert(event, &self.own_slots)
+        self.store.insert(event, &self.shape.own_slots)
     }
 
     fn forget(&mut self, event: &Event) {
@@ -283,14 +299,14 @@ impl PatternNode {
     ) -> PatternNode {
         let ahead = negations.iter().any(|negation| matches!(negation.range, Range::Ahead { .. }));
         PatternNode {
-            ahead: Ahead::new(negations.len()),
+            ahead: Box::new(Ahead::new(negations.len())),
             constituents,
             bounds,
             negations,
             aggregates,
             condition,
             consuming,
-            pending: ahead.then(|| Cells::new([&fingerprint[..], &[PENDING]].concat(), 1, None)),
+            pending: ahead.then(|| Box::new(Cells::new([&fingerprint[..], &[PENDING]].concat(), 1, None))),
             inbox: Vec::new(),
             incoming: Vec::new(),
             touched: false,
