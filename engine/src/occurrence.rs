@@ -1,5 +1,6 @@
 //! Occurrences as they flow through the event graph: events in the numbered slots of the node they are of.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use triomphe::Arc;
 
@@ -76,17 +77,18 @@ impl Occurrence {
 
     /// What orders simultaneous occurrences; `places` are the slots of each role. A role that nobody plays is passed over.
     pub fn order(&self, places: &[Vec<u16>]) -> Order {
-        let mut order = Order { start_seq: self.start_seq, ..Order::default() };
+        let mut cast = Cast::default();
         for (role, place) in places.iter().enumerate() {
             let items = self.items.iter().filter(|item| place.contains(&item.slot));
             let mut found: Vec<_> = items.map(|item| item.event.place()).collect();
             if !found.is_empty() {
                 found.sort_unstable();
-                order.players.push(found);
-                order.roles.push(role);
+                found.dedup();
+                cast.players.push(found);
+                cast.roles.push(role);
             }
         }
-        order
+        Order { start_seq: self.start_seq, cast, start: self.start, end: self.end }
     }
 
     /// Whether it is the same occurrence of the same node.
@@ -118,35 +120,35 @@ impl Occurrence {
     }
 }
 
-/// What orders simultaneous occurrences: the initiator, then the places of the constituents, role by role, then the roles
-/// that these play.
+/// What orders simultaneous occurrences: the initiator, then who plays in them, then the interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
     pub start_seq: u64,
+    pub cast: Cast,
+    pub start: i64,
+    pub end: i64,
+}
+
+/// The places of the constituents, role by role, and the roles that these play.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cast {
     pub players: Vec<Vec<(u64, i64)>>,
     pub roles: Vec<usize>,
 }
 
-/// Brings things into order, each once: the first of those that are alike. Only those are compared that stand beside each
-/// other, as their places in the order say.
-pub fn distinct<T>(
-    found: Vec<T>,
-    order: impl Fn(&T) -> Order,
-    beside: impl Fn(&Order, &Order) -> bool,
-    alike: impl Fn(&T, &T) -> bool,
-) -> Vec<T> {
+/// Brings things into order, each once: the first of those that are alike. Only those are compared that have the same cast.
+pub fn distinct<T>(found: Vec<T>, order: impl Fn(&T) -> Order, alike: impl Fn(&T, &T) -> bool) -> Vec<T> {
     if found.len() < 2 {
         return found;
     }
     let mut ordered: Vec<(Order, T)> = found.into_iter().map(|one| (order(&one), one)).collect();
     ordered.sort_by(|one, other| one.0.cmp(&other.0));
     let mut kept: Vec<T> = Vec::with_capacity(ordered.len());
-    let mut group: (usize, Order) = (0, Order::default());
-    for (place, one) in ordered {
-        if !beside(&group.1, &place) {
-            group = (kept.len(), place);
-        }
-        if !kept[group.0..].iter().any(|other| alike(other, &one)) {
+    let mut by_cast: FxHashMap<Cast, SmallVec<[usize; 2]>> = FxHashMap::default();
+    for (order, one) in ordered {
+        let others = by_cast.entry(order.cast).or_default();
+        if !others.iter().any(|other| alike(&kept[*other], &one)) {
+            others.push(kept.len());
             kept.push(one);
         }
     }
@@ -233,15 +235,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_at_one_place_is_compared() {
+    fn only_what_has_the_same_cast_is_compared() {
         let compared = std::cell::Cell::new(0);
         let alike = |one: &(i64, char), other: &(i64, char)| {
             compared.set(compared.get() + 1);
             one == other
         };
-        let place = |one: &(i64, char)| Order { players: vec![vec![(1, one.0)]], ..Order::default() };
+        let cast = |n: i64| Cast { players: vec![vec![(1, n)]], roles: vec![0] };
+        let order = |one: &(i64, char)| Order { cast: cast(one.0), ..Order::default() };
         let found: Vec<(i64, char)> = (0..1000).rev().flat_map(|n| [(n, 'a'), (n, 'b'), (n, 'a')]).collect();
-        let kept = distinct(found, place, |one, other| one == other, alike);
+        let kept = distinct(found, order, alike);
         assert_eq!(kept, (0..1000).flat_map(|n| [(n, 'a'), (n, 'b')]).collect::<Vec<_>>());
         assert_eq!(compared.get(), 2000);
     }

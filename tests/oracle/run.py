@@ -152,8 +152,7 @@ def found_by(definition: Definition, world: World) -> list[Found]:
         return []
     rank, roles = world.order(definition), list(written(source_of(definition)))
     labelled = (of_rule(rank, roles, one) for one in by_source(definition, world))
-    distinct = {one.occurrence: one for one in labelled}
-    ordered = in_places(roles, distinct.values())
+    ordered = in_places(roles, labelled)
     passed = [one for one in ordered if holds(definition.condition, scope_of(definition, one))]
     valued = [one for candidate in passed if (one := with_attributes(definition, candidate)) is not None]
     return limited(definition.rate, valued)
@@ -167,20 +166,24 @@ def of_rule(rank: int, roles: Sequence[str], found: Found) -> Found:
 
 
 def in_places(roles: Sequence[str], found: Iterable[Found]) -> list[Found]:
-    """In order, each with its place in it: what is made of the same events, by the roles that these play.
+    """In order, each once and with its place in it: what is made of the same events, by the roles these play.
 
+    What the same events make in the same roles is one: the first, by its interval if by nothing else.
     What came true several times with the same events stands in the order in which it did.
     """
 
     def order(one: Found) -> tuple[Any, ...]:
         played = (roles.index(role) for role, players in one.occurrence.roles.items() if players)
-        return place(one.occurrence), tuple(played)
+        return place(one.occurrence), tuple(played), one.occurrence.start, one.occurrence.end
 
     def placed(number: int, one: Found) -> Found:
         at = (one.occurrence.position, one.occurrence.rank, number)
         return replace(one, occurrence=replace(one.occurrence, place=at))
 
-    return [placed(number, one) for number, one in enumerate(sorted(found, key=order))]
+    distinct: dict[Occurrence, Found] = {}
+    for one in sorted(found, key=order):
+        distinct.setdefault(one.occurrence, one)
+    return [placed(number, one) for number, one in enumerate(distinct.values())]
 
 
 def source_of(definition: Definition) -> tree.Source | tree.When:

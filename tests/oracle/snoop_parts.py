@@ -98,9 +98,9 @@ class Part:
 
     @cached_property
     def order(self) -> tuple[Any, ...]:
-        """Simultaneous ones: by their initiator, then by their constituents' places, role by role."""
+        """Simultaneous ones: by initiator, places of the constituents, role by role, and interval."""
         constituents = [[place(player) for player in players] for players in self.roles().values()]
-        return self.position, self.initiated, constituents
+        return self.position, self.initiated, constituents, self.start, self.end
 
     def roles(self) -> dict[str, tuple[Occurrence, ...]]:
         """The constituents by role; the roles as they are written, and each in order."""

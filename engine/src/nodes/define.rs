@@ -12,7 +12,7 @@ use crate::graph::{Moment, Outbox, Unencodable};
 use crate::identity::{identity, DIGITS};
 use crate::journal::Reason;
 use crate::key::{key_of, Key};
-use crate::occurrence::{distinct, Occurrence, Order, Scope, Sight};
+use crate::occurrence::{distinct, Occurrence, Scope, Sight};
 use crate::state::{Change, Entry, NOTHING};
 
 pub struct DefineNode {
@@ -174,10 +174,7 @@ pub fn arrange(arrived: &mut Vec<(u8, Occurrence)>, places: &[Vec<u16>]) {
     if arrived.len() < 2 || places.is_empty() {
         return;
     }
-    // What plays alike has one place in the order, unless an event may stand in several slots of a role.
-    let alone = places.iter().all(|place| place.len() == 1);
     let order = |one: &(u8, Occurrence)| one.1.order(places);
-    let beside = |one: &Order, other: &Order| one.start_seq == other.start_seq && (!alone || one == other);
     let alike = |one: &(u8, Occurrence), other: &(u8, Occurrence)| one.1.plays_as(&other.1, places);
-    *arrived = distinct(std::mem::take(arrived), order, beside, alike);
+    *arrived = distinct(std::mem::take(arrived), order, alike);
 }

@@ -73,13 +73,15 @@ def simpler(node: Any) -> Iterator[Any]:  # noqa: ANN401 (any part of a tree)
         value = getattr(node, part.name)
         if part.default is None and value is not None:
             yield replace(node, **{part.name: None})
-        for smaller in _simpler_value(value):
+        # `any` of nothing is nothing that could be written.
+        least = 1 if isinstance(node, tree.AnyOf) else 0
+        for smaller in _simpler_value(value, least):
             yield replace(node, **{part.name: smaller})
 
 
-def _simpler_value(value: Any) -> Iterator[Any]:  # noqa: ANN401 (any part of a tree)
+def _simpler_value(value: Any, least: int) -> Iterator[Any]:  # noqa: ANN401 (any part of a tree)
     if isinstance(value, tuple):
-        for at in range(len(value)):
+        for at in range(len(value) if len(value) > least else 0):
             yield value[:at] + value[at + 1 :]
         for at, element in enumerate(value):
             for smaller in simpler(element):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from .generate import FAMILIES, Programs, cases, drives
-from .run import difference, differences
-from .shrink import as_test, shrunk
+from .run import Case, difference, differences
+from .shrink import as_test, candidates, shrunk
 
 SHRINK_SECONDS = 60
 
@@ -53,6 +53,16 @@ def test_engine_and_oracle_detect_the_same(families: Mapping[str, float], seed: 
 
 def test_a_seed_always_gives_the_same_cases() -> None:
     assert cases(7) == cases(7)
+
+
+def test_every_step_to_a_smaller_program_can_be_written() -> None:
+    rules = """
+    event A (k: string, n: long) on "a" key k;
+    define R (n: long) from any(2, (A as r)*) within 5 s if 1 = 1 where n = 1 context chronicle;
+    """
+    steps = [case.text for case in candidates(Case(rules, ()))]
+    assert any("from   A" in text for text in steps)
+    assert all("any(2, A" in text or "any" not in text for text in steps)
 
 
 CONTEXTS = ("unrestricted", "recent", "chronicle", "continuous", "cumulative")

@@ -190,3 +190,13 @@ def test_each_alternative_of_a_number_is_another_execution() -> None:
     case = Case(rules, tuple(history), until=10030)
     assert difference(case) is None
     assert detect(case.text, case.events, until=case.until).of("R0")
+
+
+@pytest.mark.parametrize("context", ["unrestricted", "unrestricted disjoint", "chronicle", "continuous"])
+def test_what_the_same_events_make_in_several_ways_is_the_first_of_them(context: str) -> None:
+    """The ways differ in where the pairs begin or end, and so in the interval of the whole."""
+    rules = f"""
+    define R from any(3, (begin (B(k = $k) as r and B(k = $k) as s))*) context {context} unbounded;
+    define S from any(2, (end (B(k = $k) as r and B(k = $k) as s))*) context {context} unbounded;
+    """
+    assert agree(rules, b(1), b(6, n=1), b(6, n=2), b(7), b(9))

@@ -240,7 +240,7 @@ impl Shape {
         }
         let order = |one: &Occurrence| one.order(&self.order);
         let alike = |one: &Occurrence, other: &Occurrence| one.equals(other) && one.binding == other.binding;
-        distinct(found, order, |one, other| one == other, alike)
+        distinct(found, order, alike)
     }
 }
 
