@@ -15,7 +15,6 @@ from itertools import pairwise
 from tests.oracle.history import Found, Occurrence, Position, Value, composite
 from tests.oracle.rete_actions import effects
 from tests.oracle.rete_facts import Moment, State, moment_of, states, transitions
-from tests.oracle.rete_wholes import Wholes
 from tests.oracle.valuations import Leaf, equality_parameters
 from tests.oracle.values import Scope, holds, mentions
 from tests.oracle.world import World
@@ -101,15 +100,9 @@ class Rule:
         conditions = tree.FactCondition | tree.EventCondition
         return [item for item in self.items if isinstance(item, conditions) and item.negated]
 
-    @cached_property
-    def wholes(self) -> Wholes:
-        return Wholes.of(self.definition, self.world)
-
     def constraints(self, negated: str | None = None) -> tuple[Test, ...]:
         """The constraints; those that speak of a negated event or fact belong to that negation."""
-        exprs = [
-            self.wholes.in_condition(item.expr) for item in self.items if isinstance(item, tree.Constraint)
-        ]
+        exprs = [item.expr for item in self.items if isinstance(item, tree.Constraint)]
         absent = {self.leaves[id(item.occurrence)].role for item in self.negated}
         if negated is None:
             return tuple((expr, None) for expr in exprs if not mentions(expr) & absent)
@@ -148,18 +141,6 @@ class Rule:
                     states_ = self.candidate(before, old).joined(self.candidate(after, new))
                     yield states_.joined(Combination(named, {}, events=(change,)))
 
-    def conditions(self, leaf: Leaf, own: str) -> list[tree.Expr]:
-        """The conditions of a leaf, for players of a type."""
-        key = leaf, own
-        if key not in self._conditions:
-            self._conditions[key] = [self.wholes.in_condition(expr, own) for expr in leaf.conditions]
-        return self._conditions[key]
-
-    @cached_property
-    def _conditions(self) -> dict[tuple[Leaf, str], list[tree.Expr]]:
-        """What was asked for before."""
-        return {}
-
     @cached_property
     def leaves(self) -> Mapping[int, Leaf]:
         """The leaf of each condition, by the identity of what is written."""
@@ -168,7 +149,7 @@ class Rule:
         return {id(expr): Leaf(expr, self.world) for expr in exprs}
 
     def candidate(self, leaf: Leaf, player: Occurrence) -> Combination:
-        tests = tuple((condition, player) for condition in self.conditions(leaf, player.type))
+        tests = tuple((condition, player) for condition in leaf.conditions)
         return Combination({leaf.role: player}, leaf.parameters(player), open=tests)
 
     # --- with events ----------------------------------------------------------------------------------------

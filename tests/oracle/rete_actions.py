@@ -11,7 +11,6 @@ from typing import Any
 
 from tests.oracle.history import Change, Found, Occurrence, Value, place
 from tests.oracle.rete_facts import State, moment_of
-from tests.oracle.rete_wholes import Wholes
 from tests.oracle.run import Effects, converted, scope_of
 from tests.oracle.values import evaluate
 from tests.oracle.world import World
@@ -72,7 +71,6 @@ class Firing:
         self.round = found.occurrence.round
         self.roles = found.occurrence.roles
         self.rank = world.order(rule)
-        self.wholes = Wholes.of(rule, world)
         self.scope = scope_of(rule, found)
 
     def changes(self, number: int, action: tree.Action, memory: Memory) -> Iterator[Change]:
@@ -136,7 +134,7 @@ class Firing:
         )
 
     def assigned(self, assignments: Sequence[tree.Assignment]) -> dict[str, Value]:
-        return {a.attribute.text: evaluate(self.wholes.in_value(a.value), self.scope) for a in assignments}
+        return {a.attribute.text: evaluate(a.value, self.scope) for a in assignments}
 
     def state(self, fact: tree.Fact, values: Mapping[str, Value]) -> Mapping[str, Value] | None:
         return checked(fact.attributes, values)

@@ -22,6 +22,7 @@ from tests.oracle.history import Change, Found, Input, Occurrence, Value, in_ord
 from tests.oracle.named import without_named
 from tests.oracle.roles import written
 from tests.oracle.values import Scope, evaluate, holds
+from tests.oracle.wholes import without_wholes
 from tests.oracle.world import World
 from tocsin.topology import tree
 from tocsin.topology.errors import Report, Source
@@ -94,7 +95,7 @@ def by_definition(
     facts: Iterable[Change] = (),
 ) -> Detected:
     """Detect by the printed definitions: the oracle itself."""
-    parsed = without_named(parse(program) if isinstance(program, str) else program)
+    parsed = without_wholes(without_named(parse(program) if isinstance(program, str) else program))
     world = World.of(parsed, events, until=until, since=since, facts=facts)
     given = world.changes
     definitions, repeat = in_dependency_order(parsed)

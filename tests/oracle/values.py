@@ -23,6 +23,7 @@ LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 AGGREGATES = frozenset(
     {"count", "sum", "avg", "min", "max", "stddev", "distinct", "first", "last", "percentile", "list"}
 )
+MOMENTS = frozenset({"timeof", "startof"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def bounded(value: Value) -> Value:
 
 def call(function: str, arguments: Sequence[tree.Expr], scope: Scope) -> Value:
     """A function of a role, of what a role collected, or of values (of null it is null)."""
-    if function in {"timeof", "startof"}:
+    if function in MOMENTS:
         player = scope.player(named_role(arguments[0]))
         return None if player is None else player.time if function == "timeof" else player.start
     if function in AGGREGATES:
@@ -244,7 +245,7 @@ def _mentions(expr: tree.Expr) -> frozenset[str]:
             case tree.Relation(left=left, right=right):
                 names |= {left.text, right.text}
             case tree.Call(function=function, arguments=(tree.Reference(of=None) as role, *_)) if (
-                function.text in {"timeof", "startof"} or function.text in AGGREGATES
+                function.text in AGGREGATES | MOMENTS
             ):
                 names.add(role.attribute.text)
     return frozenset(names - {"this", "previous"})

@@ -1,7 +1,7 @@
 """Random event expressions: every operator of the event algebra, in every context."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .patterns import Made
 from .terms import Kind, Schema, Scope, Terms
@@ -147,7 +147,7 @@ class Expressions:
         role = f"r{self.count}"
         if place.taken:
             self.roles[role] = {
-                name: Kind(kind.name, kind.optional or place.optional) for name, kind in schema.items()
+                name: replace(kind, optional=kind.optional or place.optional) for name, kind in schema.items()
             }
             if place.several:
                 self.several.add(role)

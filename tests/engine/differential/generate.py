@@ -6,7 +6,7 @@ definitions have is a matter of `FAMILIES`, each with how often it is taken.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from tests.oracle.history import Change, Input, Value
@@ -148,6 +148,13 @@ class _Program:
         keys = [key for key in ("k", "j") if key in schema_of(name)]
         return self._random.choice([*keys, *keys, "k" if "k" in keys else None]) if keys else None
 
+    def _schema(self, name: str) -> Schema:
+        """Return the attributes of a declared event; its id, or else its key, stands for the whole."""
+        root = EVENTS[name].parent or name
+        ids = [clause.split()[1] for clause in EVENTS[root].clauses if clause.startswith("id ")]
+        whole = next(iter(ids), self._keys[root])
+        return {n: replace(kind, whole=n == whole) for n, kind in schema_of(name).items()}
+
     def _declaration(self, name: str) -> str:
         event = EVENTS[name]
         self._used[event.word if event.parent is None else "extends"] += 1
@@ -168,7 +175,7 @@ class _Program:
     def _rules(self) -> list[str]:
         """Return rules over facts and events, and what they rest on."""
         self._terms = Terms(self._random, self._used)
-        whens = Whens(self._terms, {name: schema_of(name) for name in self._events}, self._keys)
+        whens = Whens(self._terms, {name: self._schema(name) for name in self._events}, self._keys)
         enum = f"enum {LEVEL} {{ {', '.join(LEVELS)} }};"
         declared = [enum, *map(self._declaration, self._events), *whens.declarations()]
         rules: list[str] = []
@@ -196,7 +203,7 @@ class _Program:
             head = self._heads[name]
         else:
             head = self._head()
-        known = {**{event: schema_of(event) for event in self._events}, **self._heads}
+        known = {**{event: self._schema(event) for event in self._events}, **self._heads}
         types = {other: schema for other, schema in known.items() if other != name}
         if set(types) - set(self._events):
             self._used["hierarchy"] += 1

@@ -1,10 +1,10 @@
 """Random matches: every way to look forward for events, step by step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .patterns import Made
-from .terms import Kind, Schema, Scope, Terms
+from .terms import Schema, Scope, Terms
 
 WINDOWS = (2, 5, 10, 40, 200)
 KINDS = (
@@ -161,7 +161,7 @@ class Matches:
         self.count += 1
         again = [r for r in self.several if set(self.roles[r]) == set(schema)]
         role = terms.random.choice(again) if again and terms.chance(0.1) else f"r{self.count}"
-        self.roles[role] = {n: Kind(k.name, k.optional or place.optional) for n, k in schema.items()}
+        self.roles[role] = {n: replace(k, optional=k.optional or place.optional) for n, k in schema.items()}
         if place.several:
             self.several.add(role)
         elif not place.optional:

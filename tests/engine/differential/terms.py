@@ -47,6 +47,8 @@ class Kind:
     name: str
     optional: bool = False
     many: bool = False
+    whole: bool = False
+    """Whether an event or a fact stands for it, where it is named alone."""
 
     @property
     def wide(self) -> str:
@@ -230,11 +232,12 @@ class Terms:
         """Return an attribute or a parameter of a wide type."""
         own = [Typed(name, k.optional) for name, k in scope.own.items() if k.wide == kind]
         others = [
-            Typed(f"{role}.{name}", k.optional)
+            Typed(text, k.optional)
             for role, schema in scope.roles.items()
             if role not in scope.several
             for name, k in schema.items()
             if k.wide == kind
+            for text in (f"{role}.{name}", *([role] if k.whole else []))
         ]
         given = [Typed(f"${name}", k.optional) for name, k in scope.parameters.items() if k.wide == kind]
         pools = [
@@ -242,7 +245,9 @@ class Terms:
             for pool in (own, own, others, given)
         ]
         full = [pool for pool in pools if pool]
-        return self.random.choice(self.random.choice(full)) if full else None
+        chosen = self.random.choice(self.random.choice(full)) if full else None
+        self.used["role alone"] += chosen is not None and chosen.text in scope.roles
+        return chosen
 
     def calculation(self, scope: Scope, kind: str, depth: int) -> Typed | None:
         times = scope.timed + ["this"] * scope.this

@@ -78,19 +78,21 @@ WANTED: Mapping[str, set[str]] = {
         *("several definitions", "extends", "operation", "unit", "start", "id", "time", "group", "point"),
         *(f"aggregate {what}" for what in (*AGGREGATES, "limit")),
         *(f"expression {what}" for what in EXPRESSIONS),
+        "role alone",
     },
     "expression": {
         *(f"operator {operator} {context}" for operator in OPERATORS for context in CONTEXTS),
         *(f"disjoint {context}" for context in CONTEXTS),
-        *("within", "collect", "group", "named expression", "collected list", "collected avg"),
+        *("within", "collect", "group", "named expression", "collected list", "collected avg", "role alone"),
     },
-    "match": {f"match {what}" for what in ("repeat", "until", "for", "from", "while previous")},
+    "match": {f"match {what}" for what in ("repeat", "until", "for", "from", "while previous")}
+    | {"role alone"},
     "nested match": {f"match {what}" for what in (*STEPS, "while", "own role", "previous", "role again")},
     "facts": {
         *("rule on facts", "rule with events", "rule on a pattern", "rule on a match"),
         *(f"condition {what}" for what in ("fact", "event", "change", "not fact", "not event")),
         *(f"action {what}" for what in ("publish", "assert", "update", "modify", "retract", "retract event")),
-        *("rule rate", "relation after", "priority"),
+        *("rule rate", "relation after", "priority", "role alone"),
     },
 }
 """By family: what programs are made of."""

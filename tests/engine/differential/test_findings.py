@@ -200,3 +200,32 @@ def test_what_the_same_events_make_in_several_ways_is_the_first_of_them(context:
     define S from any(2, (end (B(k = $k) as r and B(k = $k) as s))*) context {context} unbounded;
     """
     assert agree(rules, b(1), b(6, n=1), b(6, n=2), b(7), b(9))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "A as a and last B(k = a) as b within 20 ms from a",
+        "(A as a and B(k = a) as b) within 20 ms context unrestricted",
+        "match every A as a then B(k = a) as b within 20 ms from a",
+    ],
+)
+def test_a_role_alone_stands_for_its_key_everywhere(source: str) -> None:
+    """In conditions of others, in `if` and as the value of an attribute, also inside of something else."""
+    rules = f"""
+    define R (k: string, s: string, n: long) from {source}
+    if a != "c" where k = a, s = lower(b), n = length(a) + count(b);
+    """
+    history = (b(1, k="b"), b(2, k="a"), a(3, k="a"), b(4, k="a"), b(5, k="c"), a(6, k="c"), b(7, k="c"))
+    assert agree(rules, *history)
+
+
+def test_a_role_alone_stands_for_its_own_id_rather_than_its_key() -> None:
+    rules = """
+    event C (uid: string, k: string) on "c" key k id uid;
+    define R (id: string) from A as a and last C as c within 20 ms from a where id = c;
+    """
+    history = (event("C", t=1, uid="c1", k="a"), a(2))
+    assert agree(rules, *history)
+    (found,) = detect(A_AND_B + rules, history).of("R")
+    assert found.attributes["id"] == "c1"

@@ -22,9 +22,10 @@ def _kinds(**named: str) -> Schema:
     return {name: Kind(kind.rstrip("?"), kind.endswith("?")) for name, kind in named.items()}
 
 
+KEY = Kind("string", whole=True)
 FACTS: Mapping[str, tuple[Schema, str | None]] = {
-    "F": (_kinds(k="string", n="long", s="string?"), "k"),
-    "G": (_kinds(j="string", k="string", m="long?", x="double", c="Level"), "j"),
+    "F": ({"k": KEY, **_kinds(n="long", s="string?")}, "k"),
+    "G": ({"j": KEY, **_kinds(k="string", m="long?", x="double", c="Level")}, "j"),
     "H": (_kinds(k="string", n="long", f="boolean"), None),
 }
 """Attributes and key; the level of a fact is its place here."""
