@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.oracle.run import Detected
 
 CLOCK = "Clock"
+WAITED = "waited"
 START_MS = 0
 
 
@@ -109,8 +110,9 @@ def _part(pattern: words.Pattern, *, chained: bool) -> str:
 
 
 def _wait(ms: int, *, chained: bool) -> str:
+    """Write a point in time; what ends with it has it by name, so that it tells it from the event before."""
     waited = f"wait {duration(_shorter(ms))}"
-    return f"{waited} then {CLOCK}" if chained else waited
+    return f"{waited} then {CLOCK}" if chained else f"{waited} as {WAITED}"
 
 
 def _shorter(ms: int) -> int:
