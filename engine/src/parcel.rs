@@ -72,13 +72,13 @@ pub fn open(value: &[u8]) -> Result<Parcel, Malformed> {
     let partition = i32::try_from(cursor.long()?).map_err(|_| Malformed::new("a partition out of range"))?;
     let watermark = cursor.long()?;
     let mut records = Batch::new(topic, partition);
-    while let count @ 1.. = cursor.long()? {
+    while let count @ 1.. = block(&mut cursor)? {
         for _ in 0..count {
             let (offset, timestamp) = (cursor.long()?, cursor.long()?);
             let (key, value) = (optional(&mut cursor)?, optional(&mut cursor)?);
             records.push(offset, timestamp, key, value);
             let mut headers = Vec::new();
-            while let count @ 1.. = cursor.long()? {
+            while let count @ 1.. = block(&mut cursor)? {
                 for _ in 0..count {
                     headers.push((text(cursor.blob()?)?, cursor.blob()?));
                 }
@@ -92,6 +92,16 @@ pub fn open(value: &[u8]) -> Result<Parcel, Malformed> {
         0 => Ok(Parcel { watermark, records }),
         _ => Err(Malformed::new("a parcel with something behind its end")),
     }
+}
+
+/// How many items follow in an array; 0 where it ends.
+fn block(cursor: &mut Cursor) -> Result<u64, Malformed> {
+    let count = cursor.long()?;
+    if count < 0 {
+        // Behind a negative one stands the length in bytes, for who would pass over them.
+        cursor.long()?;
+    }
+    Ok(count.unsigned_abs())
 }
 
 fn optional<'a>(cursor: &mut Cursor<'a>) -> Result<Option<&'a [u8]>, Malformed> {
@@ -120,6 +130,19 @@ mod tests {
         assert_eq!(format!("{:?}", parcel.records.records), format!("{:?}", batch.records));
         let first = &parcel.records.records[0];
         assert_eq!(parcel.records.headers(first), batch.headers(&batch.records[0]));
+    }
+
+    #[test]
+    fn blocks_may_say_how_long_they_are() {
+        let mut value = Vec::new();
+        encode::blob(&mut value, b"temps");
+        [0, 5, -1, 99, 7, 1_000, 0, 0, -1, 99].into_iter().for_each(|n| encode::long(&mut value, n));
+        encode::blob(&mut value, b"ce_id");
+        encode::blob(&mut value, b"1");
+        [0, 0].into_iter().for_each(|n| encode::long(&mut value, n));
+        let records = open(&value).expect("it is as Avro has it").records;
+        assert_eq!(records.records.len(), 1);
+        assert_eq!(records.headers(&records.records[0]), [("ce_id", &b"1"[..])]);
     }
 
     #[test]

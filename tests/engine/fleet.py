@@ -45,20 +45,21 @@ class Member:
 
     def __init__(self, fleet: "Fleet", sub: Subtopology, partition: int) -> None:
         self._fleet = fleet
-        self._sub = sub
-        self._partition = partition
+        self.sub = sub
+        self.partition = partition
         self._state: dict[bytes, bytes] = {}
-        self._engine = self._begin()
+        self._engine = self.begin()
         self._read: dict[str, int] = dict.fromkeys(sub.topics, 0)
 
-    def _begin(self) -> Engine:
+    def begin(self) -> Engine:
+        """Return an engine that has read nothing."""
         plan, partitions = self._fleet.plan, range(self._fleet.partitions)
         sent = {forward for sub in plan.subtopologies for forward in sub.forwards}
-        behind = {plan.types[f.type].topic for f in sent if f.topic in self._sub.topics}
+        behind = {plan.types[f.type].topic for f in sent if f.topic in self.sub.topics}
         return Engine(
             plan.to_json(),
-            self._sub.name,
-            self._partition,
+            self.sub.name,
+            self.partition,
             self._fleet.destinations,
             reads={topic: list(partitions) for topic in behind},
             forwards=self._fleet.forwards,
@@ -67,9 +68,9 @@ class Member:
     def feed(self, topic: str, count: int) -> bool:
         """Read some records of a topic; tell whether there were any."""
         at = self._read[topic]
-        records = self._fleet.logs.get((topic, self._partition), [])[at : at + count]
+        records = self._fleet.logs.get((topic, self.partition), [])[at : at + count]
         if records:
-            self._engine.feed(Batch.build(topic, self._partition, records), NOW_MS)
+            self._engine.feed(Batch.build(topic, self.partition, records), NOW_MS)
             self._read[topic] += len(records)
         return bool(records)
 
@@ -93,19 +94,19 @@ class Member:
 
     def lose(self) -> None:
         """Begin again from what was committed."""
-        self._engine = self._begin()
+        self._engine = self.begin()
         self._engine.load(list(self._state.items()))
         self._go_on()
 
     def _go_on(self) -> None:
         resume = {topic: offset for (topic, _), offset in (self._engine.resume or {}).items()}
-        self._read = dict.fromkeys(self._sub.topics, 0) | resume
+        self._read = dict.fromkeys(self.sub.topics, 0) | resume
 
     def step(self, random: Random) -> None:
         """Do something."""
         match random.choice(["feed"] * 6 + ["run"] * 3 + ["commit"] * 3 + ["abort", "lose"]):
             case "feed":
-                self.feed(random.choice(self._sub.topics), random.randint(1, 6))
+                self.feed(random.choice(self.sub.topics), random.randint(1, 6))
             case "run":
                 self._engine.run()
             case "commit":
@@ -117,10 +118,10 @@ class Member:
 
     def finish(self) -> None:
         """Read everything there is, and let time come to its end."""
-        for topic in self._sub.topics:
+        for topic in self.sub.topics:
             while self.feed(topic, 50):
                 pass
-        for topic in set(self._sub.topics) & set(self._fleet.plan.input_topics):
+        for topic in set(self.sub.topics) & set(self._fleet.plan.input_topics):
             self._engine.advance(topic, END_MS)
         self._engine.run()
         self.commit()
@@ -141,7 +142,7 @@ class Fleet:
         self.forwards = {topic: spread_over.get(topic, partitions) for topic in forwards}
         self.written: Written = Counter()
         self.letters: list[tuple[bool, bytes | None, bytes]] = []
-        self._members = [
+        self.members = [
             Member(self, sub, partition)
             for sub in plan.subtopologies
             for partition in range(len(sub.groups) if sub.kind is Placement.GLOBAL else partitions)
@@ -157,9 +158,9 @@ class Fleet:
 
     def run(self, random: Random) -> Written:
         """Let chance drive all tasks for a while, then bring them to the end; return what was written."""
-        for _ in range(40 * len(self._members)):
-            random.choice(self._members).step(random)
-        for member in self._members:
+        for _ in range(40 * len(self.members)):
+            random.choice(self.members).step(random)
+        for member in self.members:
             member.finish()
         return self.written
 

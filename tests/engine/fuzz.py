@@ -1,4 +1,4 @@
-"""Damaged records, schemas, state and plans of the whole language: the engine rejects or goes on.
+"""Damaged records, parcels, schemas, state and plans of the whole language: the engine rejects or goes on.
 
 `python -m tests.engine.fuzz 100000` tries so many, from a seed that is printed; it must not take more memory
 than a small engine needs, whatever lengths the bytes speak of.
@@ -12,12 +12,15 @@ from random import Random
 from typing import Any
 
 from tocsin._engine import Batch, Engine
-from tocsin.schemas import confluent_prefix, encode
+from tocsin.schemas import confluent_prefix, decode, encode, load
 
 from .differential.generate import cases
 from .differential.records import TASK
 from .differential.run import Task
 from .differential.worker import PARTITION, Job
+from .fleet import Fleet
+from .history import NOW_MS
+from .test_distribution import history, program
 from .test_fuzz import altered, damaged
 
 ROOM = 1 << 30
@@ -25,6 +28,9 @@ ROOM = 1 << 30
 
 MOST = 8
 """How many records of a topic there are."""
+
+PARTITIONS = 2
+"""Over how many partitions the topics of those are spread who send each other parcels."""
 
 FAMILIES = {"pattern": 1.0, "expression": 1.0, "match": 1.0, "nested match": 0.3, "facts": 0.2, "timers": 0.1}
 
@@ -46,6 +52,9 @@ class Subject:
             engine.feed(Batch.build(topic, PARTITION, list(sent[: self.half[topic]])), self.job.until)
         engine.run()
         self.state: State = [(key, value) for key, value in engine.take().state if value is not None]
+        self.fleet = Fleet(program(random), history(random, PARTITIONS), PARTITIONS)
+        for member in self.fleet.members:
+            member.finish()
 
     def engine(self, plan: str | None = None) -> Engine:
         return Engine(plan or self.job.plan, TASK, PARTITION, self.job.frames)
@@ -115,6 +124,50 @@ def records(random: Random, subject: Subject) -> bool:
     return not engine.take().letters
 
 
+def parcels(random: Random, subject: Subject) -> bool:
+    """Read parcels that no task has sent, twice: the second time from the state that came of the first."""
+    fleet = subject.fleet
+    member = random.choice([m for m in fleet.members if not fleet.forwards.keys().isdisjoint(m.sub.topics)])
+    state: State = []
+    refused = False
+    for _ in range(2):
+        engine = member.begin()
+        engine.load(state)
+        for topic in member.sub.topics:
+            sent = fleet.logs.get((topic, member.partition), [])
+            if topic in fleet.forwards:
+                sent = [one._replace(value=_other_parcel(random, one.value or b"")) for one in sent]
+            engine.feed(Batch.build(topic, member.partition, sent), NOW_MS)
+        engine.run()
+        commit = engine.take()
+        state = [(key, value) for key, value in commit.state if value is not None]
+        refused |= bool(commit.letters)
+    return not refused
+
+
+def _other_parcel(random: Random, value: bytes) -> bytes:
+    """Return a parcel as it is, or with other bytes, or one that says something else."""
+    if random.random() < 0.5:
+        return value
+    if random.random() < 0.3:
+        return damaged(random, value)
+    parcel: Any = decode(PARCEL, value)
+    for part in random.sample([parcel, *parcel["records"]], 1 + len(parcel["records"]) // 2):
+        name = random.choice([name for name in part if name not in {"records", "headers"}])
+        match part[name]:
+            case str():
+                part[name] = random.choice(("temps", "smoke", "badges", "é", ""))
+            case int() as number if name == "partition":
+                part[name] = random.choice((0, 1, -1, 2**31 - 1, number))
+            case int() as number:
+                part[name] = random.choice((0, 1, -1, number - 1, number + 1, 2**63 - 1, -(2**63)))
+            case value:
+                part[name] = random.choice((None, b"", b"{}", damaged(random, value or b"")))
+    random.shuffle(parcel["records"])
+    return encode(PARCEL, parcel)
+
+
+PARCEL = load("parcel")
 NAMES = ("ce_id", "ce_source", "ce_type", "ce_time", "ce_specversion", "x")
 
 
@@ -189,7 +242,7 @@ ATTRIBUTES = {"timestamp": "long"}
 NUMBERS = {"int": 1, "long": 2, "float": 1.5, "double": 2.5, "timestamp": 3}
 VALUES = {"boolean": True, "string": "k", "bytes": b"\xff", **NUMBERS}
 
-KINDS = (state, state, plans, records, avro)
+KINDS = (state, state, plans, records, parcels, avro)
 
 
 def fuzz(count: int, seed: int) -> dict[str, tuple[int, int]]:

@@ -261,11 +261,11 @@ def test_a_schema_that_is_refused_is_asked_for_no_more() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_whole_language_with_little_memory(seed: int) -> None:
-    """Records, schemas, plans and state: `fuzz` bounds the memory of its process."""
+    """Records, parcels, schemas, plans and state: `fuzz` bounds the memory of its process."""
     arguments = [sys.executable, "-m", "tests.engine.fuzz", "400", str(seed)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     counts = re.findall(r"(\w+): (\d+) taken, (\d+) refused", done.stdout)
-    assert {kind for kind, *_ in counts} == {"state", "plans", "records", "avro"}
+    assert {kind for kind, *_ in counts} == {"state", "plans", "records", "parcels", "avro"}
     assert all(int(refused) > 0 for _, _, refused in counts)
     assert all(int(taken) > 0 for kind, taken, _ in counts if kind != "records")
