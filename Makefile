@@ -53,7 +53,7 @@ lint: $(VENV)/built tree  ## ruff, mypy, rustfmt, clippy
 vectors: $(VENV)/built  ## cases of other engines' suites, by source and family; VECTORS=FOLDER names the cases
 	@$(PYTHON) -m tests.vectors $(VECTORS)
 
-fuzz: $(VENV)/built  ## damaged rules, records, state and plans get nothing but proper errors; FUZZ=n says how many
+fuzz: $(VENV)/built  ## damaged rules, records, parcels, state and plans get nothing but proper errors; FUZZ=n says how many
 	@$(PYTHON) -m tests.topology.fuzz $(FUZZ)
 	@$(PYTHON) -m tests.engine.fuzz $(FUZZ)
 

@@ -24,14 +24,21 @@ from tests.oracle.world import World
 from tocsin.topology import tree
 from tocsin.topology.tree import Selection
 
+NEVER = Position(2**63)
+"""After everything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The constituents chosen so far in their roles, l0 first, what they bound, and where it is decided."""
+    """The constituents chosen so far in their roles, l0 first, what they bound, and where it is decided.
+
+    `ended` is where the first event stands that must not follow.
+    """
 
     constituents: tuple[tuple[str, Occurrence], ...]
     parameters: Mapping[str, Value]
     position: Position
+    ended: Position = NEVER
 
     @property
     def terminator(self) -> Occurrence:
@@ -187,7 +194,8 @@ class Rule:
         choices = [Choice(((leaf.role, terminator),), leaf.parameters(terminator), terminator.position)]
         for item in self.pattern.items:
             choices = [longer for choice in choices for longer in self.extended(choice, item, decided)]
-        return choices
+        # Of what must not follow, nothing counts that stands behind the point in time where it is decided.
+        return [choice for choice in choices if choice.position < choice.ended]
 
     def extended(self, choice: Choice, item: tree.PatternItem, decided: Sequence[Choice]) -> Iterator[Choice]:
         """The ways in which a choice goes on with an item: none, where the item does not hold."""
@@ -198,9 +206,12 @@ class Rule:
                 if within_p(choice.player(role), choice.player(anchor), x):
                     yield choice
             case tree.Negated():
-                absent = self.occurs(item.occurrence, choice.scope)
-                if not any(forbidden(event, item.range, choice) for event, _ in absent):
-                    yield self.settled(item, choice)
+                occurring = self.occurs(item.occurrence, choice.scope)
+                found = [event.position for event, _ in occurring if forbidden(event, item.range, choice)]
+                if isinstance(item.range, tree.Ahead):
+                    yield self.settled(item, item.range, replace(choice, ended=min([choice.ended, *found])))
+                elif not found:
+                    yield choice
             case tree.Aggregated(parameter=parameter):
                 value = self.aggregated(item, choice)
                 yield replace(choice, parameters={**choice.parameters, parameter.text: value})
@@ -224,14 +235,12 @@ class Rule:
             constituents = (*choice.constituents, (role, event))
             yield replace(choice, constituents=constituents, parameters=candidates[event])
 
-    def settled(self, item: tree.Negated, choice: Choice) -> Choice:
+    def settled(self, item: tree.Negated, span: tree.Ahead, choice: Choice) -> Choice:
         """Absence ahead is decided when its time is up: at a timer, or at l0 if that stands later."""
-        if not isinstance(item.range, tree.Ahead):
-            return choice
-        anchor = choice.player(item.range.anchor)
+        anchor = choice.player(span.anchor)
         number = next(i for i, other in enumerate(self.pattern.items) if other is item)
         rank = self.world.order(self.definition)
-        up = due(anchor.time + item.range.within.ms, rank, number, anchor.position)
+        up = due(anchor.time + span.within.ms, rank, number, anchor.position)
         return replace(choice, position=max(choice.position, up))
 
     def aggregated(self, item: tree.Aggregated, choice: Choice) -> Value:

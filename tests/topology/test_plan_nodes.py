@@ -140,7 +140,7 @@ def test_grouped_operations_are_tied_by_their_call() -> None:
     found = {one["slots"]: one for one in nodes(plan, "seq")}
     assert found[4]["parameters"] == [[[0, 0], [3, 0]], [[1, 0], [2, 0]]]
     assert found[2]["parameters"] == [[[0, 0]], [[1, 0]]]
-    assert found[2]["where"] == ["ne", "string", ["parameter", 1], ["parameter", 0]]
+    assert found[2]["where"] == ["ne", "string", ["field", 1, 0], ["parameter", 0]]
 
 
 # --- patterns -----------------------------------------------------------------------------------------------

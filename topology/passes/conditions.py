@@ -99,10 +99,10 @@ class _Typing:
                 self._compare("eq", field, self._rule.parameters[name].value)
                 return
             self._constituent.equalities[name] = index
-        # In expressions every one of them: of alternatives with one number, only one is there.
+        # In expressions every one of them: of alternatives only one is there, and A* may have collected none.
         for other in numbers:
             if other.name != name:
-                self._compare("ne", self._rule.parameters[name].value, other.value)
+                self._compare("ne", field, other.value)
 
     def spelled(self, part: Expr) -> Expr | None:
         """Return a condition with a parameter alone written out: the key equals it."""

@@ -229,3 +229,35 @@ def test_a_role_alone_stands_for_its_own_id_rather_than_its_key() -> None:
     assert agree(rules, *history)
     (found,) = detect(A_AND_B + rules, history).of("R")
     assert found.attributes["id"] == "c1"
+
+
+@pytest.mark.parametrize("context", ["unrestricted", "recent", "chronicle", "continuous", "cumulative"])
+def test_different_numbers_are_different_executions_also_where_nothing_was_collected(context: str) -> None:
+    rules = f"""
+    operation Op (k: string) on "op" key k;
+    define R from aperiodic*(begin Op[2] as r, Op[1] as s, Op[1] as t) within 9 ms context {context};
+    define S from (aperiodic*(A, begin Op[1] as r, Op[1] as s) ; Op[2] as t) within 9 ms context {context};
+    """
+    calls = (
+        (1, "p", "begin"),
+        (2, "p", "end"),
+        (3, "q", "end"),
+        (4, "p", "begin"),
+        (5, "q", "end"),
+        (6, "p", "end"),
+    )
+    history = [event("Op", t=t, call=call, phase=phase, k="a") for t, call, phase in calls]
+    assert agree(rules, a(0), *history)
+
+
+def test_what_stands_behind_the_timer_of_an_absence_comes_too_late_for_it() -> None:
+    """At one time timers stand in the order of their definitions, and of those of the calendar in them."""
+    rules = """
+    define Early from A as a and not S within 5 ms after a and not B within 5 ms after a;
+    define S from A + 5 ms;
+    define Late from A as a and not S within 5 ms after a;
+    define Tick from Timer(second = *) as t and not Timer(minute = *, second = 1) within 0 ms after t;
+    """
+    assert agree(rules, a(3), until=1000)
+    found = detect(A_AND_B + rules, [a(3)], until=1000)
+    assert [len(found.of(name)) for name in ("Early", "Late", "Tick")] == [1, 0, 1]
