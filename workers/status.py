@@ -199,15 +199,22 @@ class Watch:
     def read(self) -> list[Told]:
         """Read what was told up to now; return what was told last of each task, in their order."""
         deadline = time.monotonic() + kafka.ANSWER_TIMEOUT_S
-        try:
-            _, end = self._consumer.get_watermark_offsets(self._at, kafka.ANSWER_TIMEOUT_S)
-        except KafkaException as error:
-            raise kafka.as_worker_error(error, self._brokers) from error
+        end = self._end(deadline)
         while self._position < end:
             self._read_some()
             if time.monotonic() > deadline:
                 raise BrokerAway(f"Kafka at {self._brokers} did not answer in time.")
         return sorted(self._told.values(), key=lambda told: (told.task.subtopology, told.task.partition))
+
+    def _end(self, deadline: float) -> int:
+        while True:
+            try:
+                return int(self._consumer.get_watermark_offsets(self._at, kafka.ANSWER_TIMEOUT_S)[1])
+            except KafkaException as error:
+                # A topic that was just made has no leader for a moment.
+                if not kafka.is_passing(error.args[0]) or time.monotonic() > deadline:
+                    raise kafka.as_worker_error(error, self._brokers) from error
+            time.sleep(_READ_S)
 
     def _read_some(self) -> None:
         for message in self._consumer.consume(_BATCH, _READ_S):

@@ -19,7 +19,7 @@ from tocsin.workers.errors import StateMismatch, StateUnreadable
 from tocsin.workers.restore import Restore
 from tocsin.workers.store import Checkpoint, Entry, Store
 
-_LOAD_ENTRIES = 50_000
+_LOAD_ENTRIES = 5_000
 
 
 class TaskState(Enum):
