@@ -35,10 +35,11 @@ class WorkerSettings:
     max_batch: int = 20_000
     """Messages taken from the client at once."""
     max_waiting: int = 500_000
-    """Events of one task that may wait for the watermark before the sources that are ahead are paused."""
+    """Events of one task that may wait for the watermark before the sources that are ahead are held back."""
     state_memory_bytes: int | None = None
     """What the tasks of this worker may keep of their state in memory, all together; unset: all of it."""
-    transaction_timeout_ms: int = 30_000
+    transaction_timeout_ms: int = 10_000
+    """After so long the broker gives up a transaction that a dead worker left open, which others wait for."""
     status_interval_ms: int = 3_000
     """How often the status of the tasks is written to its topic; when their states change, it is at once."""
     report_interval_ms: int = 1_000

@@ -127,10 +127,12 @@ class Strand:
             for task in list(self._tasks.values()):
                 if self._or_discard(task, task.run):
                     self._hold_back(task)
+                    self._go_back(task)
             # What a task has left to do comes after a commit: neither transaction nor memory grows with it.
             if _now_ms() >= next_commit_ms or self._is_behind():
-                self._commit()
+                # Counted from its beginning: what a commit takes is no reason to wait longer for the next.
                 next_commit_ms = _now_ms() + interval_ms
+                self._commit()
             self._purge()
             self._report()
 
@@ -213,6 +215,22 @@ class Strand:
                 self._consumer.pause([at])
                 source.paused = True
 
+    def _go_back(self, task: Task) -> None:
+        """Read again what was passed over in a topic of parcels, when it is time for that.
+
+        Such a topic carries many sources, so it cannot be paused for those that are ahead of the slowest.
+        """
+        if (passed_over := task.engine.passed_over) is None:
+            return
+        topic, offset = passed_over
+        try:
+            self._consumer.seek(TopicPartition(topic, task.partition, offset))
+        except KafkaException as error:
+            if error.args[0].code() not in kafka.NOT_YET:
+                raise
+        else:
+            task.engine.read_again(topic, offset)
+
     # ── commits ──
 
     def _commit(self) -> None:
@@ -290,6 +308,7 @@ class Strand:
             max_output_bytes=self._settings.max_output_bytes,
             max_ahead_ms=self._settings.max_ahead_ms,
             cache_bytes=self._cache_bytes,
+            max_waiting=self._settings.max_waiting,
         )
         store = RocksStore(self._place.folder / self._name(partition))
         return Task(partition, engine, store, _now_ms(), sends=bool(self._subtopology.forwards))

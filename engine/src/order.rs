@@ -59,13 +59,15 @@ pub struct Source {
     pub lateness_ms: i64,
     /// Where reading began, as far as the state does not say.
     pub first: i64,
-    /// One past the last offset that was ever read.
+    /// One past the last offset that was ever read: of a record, or of the parcel that brought it.
     pub read_to: i64,
     /// Where reading stands. Short of `read_to` while a task that starts again reads again what waited.
     pub position: i64,
     /// Nothing before this time will come from the source.
     pub watermark: i64,
     pub refused: Refused,
+    /// The first parcel that was passed over because too much waited: from there on it is to be read again.
+    pub passed_over: Option<i64>,
 }
 
 impl Source {
@@ -75,6 +77,7 @@ impl Source {
         // Parcels hold nothing back by themselves: those do of which they tell.
         self.watermark = if self.lane == PARCELS { i64::MAX } else { i64::MIN };
         self.refused = Refused::default();
+        self.passed_over = None;
     }
 
     /// Notes that the record at `offset` is read.
@@ -115,7 +118,8 @@ impl Source {
     /// Before which time nothing more comes from the source, given what is `released`: what is read again may lie
     /// before the source's watermark, but not before that.
     pub fn promises(&self, released: i64) -> i64 {
-        if self.position < self.read_to {
+        // Of what comes in parcels, each source behind them knows what it has read.
+        if self.position < self.read_to && self.lane != PARCELS {
             released
         } else {
             self.watermark
@@ -259,6 +263,7 @@ mod tests {
             position: 0,
             watermark: i64::MIN,
             refused: Refused::default(),
+            passed_over: None,
         }
     }
 

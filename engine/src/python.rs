@@ -184,7 +184,7 @@ impl Engine {
     /// sent on to the task. `forwards`: topic that is sent on to → how many partitions it has.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
-    #[pyo3(signature = (plan, subtopology, partition, destinations, *, reads=None, forwards=None, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None))]
+    #[pyo3(signature = (plan, subtopology, partition, destinations, *, reads=None, forwards=None, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None, max_waiting=None))]
     fn new(
         plan: &str,
         subtopology: &str,
@@ -196,6 +196,7 @@ impl Engine {
         max_output_bytes: usize,
         max_ahead_ms: i64,
         cache_bytes: Option<usize>,
+        max_waiting: Option<usize>,
     ) -> PyResult<Engine> {
         let plan = Plan::parse(plan).map_err(refuse)?;
         let destinations = destinations
@@ -204,7 +205,12 @@ impl Engine {
                 (name, Destination { topic, frame, partitions, max_bytes: max_output_bytes })
             })
             .collect();
-        let limits = Limits { max_record_bytes, max_ahead_ms, cache_bytes };
+        let limits = Limits {
+            max_record_bytes,
+            max_ahead_ms,
+            cache_bytes,
+            max_waiting: max_waiting.unwrap_or(usize::MAX),
+        };
         let (reads, forwards) = (reads.unwrap_or_default(), forwards.unwrap_or_default());
         Detector::new(&plan, subtopology, partition, &reads, &forwards, &destinations, limits)
             .map(Engine)
@@ -344,6 +350,17 @@ impl Engine {
     #[getter]
     fn released_ms(&self) -> i64 {
         self.0.released()
+    }
+
+    /// Where a topic that brings parcels is to be read again, and from which offset: more than `max_waiting` events
+    /// waited, and what was ahead was passed over. Once it is, `read_again` is to be called.
+    #[getter]
+    fn passed_over(&self) -> Option<(String, i64)> {
+        self.0.passed_over()
+    }
+
+    fn read_again(&mut self, topic: &str, offset: i64) -> PyResult<()> {
+        self.0.read_again(topic, offset).map_err(refuse)
     }
 
     /// Events that wait for the watermark.

@@ -63,16 +63,25 @@ class Member:
             self._fleet.destinations,
             reads={topic: list(partitions) for topic in behind},
             forwards=self._fleet.forwards,
+            max_waiting=self._fleet.max_waiting,
         )
 
     def feed(self, topic: str, count: int) -> bool:
         """Read some records of a topic; tell whether there were any."""
+        self._go_back()
         at = self._read[topic]
         records = self._fleet.logs.get((topic, self.partition), [])[at : at + count]
         if records:
             self._engine.feed(Batch.build(topic, self.partition, records), NOW_MS)
             self._read[topic] += len(records)
         return bool(records)
+
+    def _go_back(self) -> None:
+        """Go back to what was passed over, if it is time for that."""
+        if (passed_over := self._engine.passed_over) is not None:
+            self._fleet.went_back += 1
+            self._engine.read_again(*passed_over)
+            self._read |= [passed_over]
 
     def commit(self) -> None:
         """Let everything that was done since the last commit stand."""
@@ -118,19 +127,24 @@ class Member:
 
     def finish(self) -> None:
         """Read everything there is, and let time come to its end."""
-        for topic in self.sub.topics:
-            while self.feed(topic, 50):
-                pass
+        # What one topic brings may be what another one is read again for.
+        while any(self.feed(topic, 50) for topic in self.sub.topics):
+            self._engine.run()
         for topic in set(self.sub.topics) & set(self._fleet.plan.input_topics):
             self._engine.advance(topic, END_MS)
         self._engine.run()
+        while any(self.feed(topic, 50) for topic in self.sub.topics):
+            self._engine.run()
         self.commit()
 
 
 class Fleet:
     """All tasks of a plan whose topics have so many partitions."""
 
-    def __init__(self, plan: Plan, logs: Logs, partitions: int) -> None:
+    def __init__(self, plan: Plan, logs: Logs, partitions: int, max_waiting: int | None = None) -> None:
+        self.max_waiting = max_waiting
+        self.went_back = 0
+        """How often something was read again, because too much waited when it came."""
         self.plan = plan
         self.logs = dict(logs)
         self.partitions = partitions

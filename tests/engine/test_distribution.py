@@ -205,6 +205,70 @@ def test_distribution_changes_nothing(seed: int, partitions: int) -> None:
     assert not fleet.letters
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_bound_for_what_waits_behind_a_route_changes_nothing(seed: int) -> None:
+    random = Random(100 + seed)
+    plan, partitions = program(random), random.choice([2, 3, 8])
+    logs = history(random, partitions)
+    fleet = Fleet(plan, logs, partitions, max_waiting=random.choice([0, 1, 4]))
+    assert fleet.run(random) == undivided(plan, logs, partitions)
+    assert not fleet.letters
+    assert fleet.went_back > 0
+
+
+def test_what_waits_for_a_source_that_is_away_is_bounded() -> None:
+    plan = compile_rules(
+        """event A (n: long) on "a"; event B (n: long) on "b";
+        define X (n: long) from B as b and last A as a within 1 h from b where n = a.n;""",
+        app="test",
+    )
+    sent = {forward.topic: 4 for sub in plan.subtopologies for forward in sub.forwards}
+    (group,) = (n for sub in plan.subtopologies for n, of in enumerate(sub.groups) if of.subscribers)
+    (channel,) = sent
+    route = Engine(plan.to_json(), "route", 0, {}, forwards=sent)
+    log: list[Record] = []
+
+    def send(topic: str, count: int) -> None:
+        """Send so many events on, a parcel each."""
+        for number in range(count):
+            record = Record(number, 1_000 + number, b"k", as_json({"n": number}))
+            route.feed(Batch.build(topic, 0, [record]), NOW_MS)
+            sent = [value for _, partition, value in route.take().parcels if partition == group]
+            log.extend(Record(len(log) + n, 0, None, value) for n, value in enumerate(sent))
+
+    def task() -> Engine:
+        reads = {"a": [0], "b": [0]}
+        return Engine(plan.to_json(), "global", group, destinations(plan), reads=reads, max_waiting=10)
+
+    found, most, behind, at, steps = 0, 0, task(), 0, 0
+    send("a", 200)
+    send("b", 200)
+    state: dict[bytes, bytes] = {}
+    while at < len(log):
+        behind.feed(Batch.build(channel, group, [log[at]]), NOW_MS)
+        behind.run()
+        at, most, steps = at + 1, max(most, behind.waiting), steps + 1
+        if steps in {100, 350, 700}:
+            # What was passed over is known after a restart, too.
+            commit = behind.take()
+            found += len(commit.outputs)
+            for key, value in commit.state:
+                if value is None:
+                    state.pop(key, None)
+                else:
+                    state[key] = value
+            behind = task()
+            behind.load(list(state.items()))
+            ((_, at),) = (behind.resume or {}).items()
+        elif (passed_over := behind.passed_over) is not None:
+            behind.read_again(*passed_over)
+            at = passed_over[1]
+    assert most <= 11
+    assert steps > 700
+    assert found + len(behind.take().outputs) == 199
+    assert behind.waiting == 2, "the last of each wait for later ones"
+
+
 CLOUD = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"s")]
 
 FINDINGS = {

@@ -3,13 +3,16 @@
 What workers commit together is what one task for everything detects in the same log, each once.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -26,6 +29,9 @@ from tocsin.publisher import Publisher
 from tocsin.services import ServiceSet
 from tocsin.subscriber import Subscriber
 from tocsin.topology import Plan, compile_rules
+from tocsin.workers import Worker, WorkerSettings
+from tocsin.workers.strand import Strand
+from tocsin.workers.task import Task
 
 SEEDS = int(os.environ.get("CHAOS_SEEDS", "2"))
 """How many lives are lived; `make chaos` lives more."""
@@ -44,7 +50,7 @@ class Crowd:
 
     def __init__(self, services: ServiceSet, plan: Plan, file: Path, partitions: int) -> None:
         self._services = services
-        self._plan = plan
+        self.plan = plan
         self._file = file
         self._partitions = partitions
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -52,13 +58,32 @@ class Crowd:
 
     def start(self, name: str) -> None:
         command = [sys.executable, "-m", "tocsin", "run", str(self._file), "--instance", name]
-        command += ["--state-dir", str(self._file.parent / "state"), "--app", self._plan.app]
+        command += ["--state-dir", str(self._file.parent / "state"), "--app", self.plan.app]
         environment = os.environ | {
             "TOCSIN_BROKERS": self._services.bootstrap,
             "TOCSIN_REGISTRY": self._services.registry_url,
         }
         with self._file.with_name(f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    @contextlib.contextmanager
+    def inside(self, max_waiting: int) -> Iterator[None]:
+        """A worker in a thread of this process, with little room."""
+        settings = WorkerSettings(
+            brokers=self._services.bootstrap,
+            registry=self._services.registry_url,
+            state_dir=self._file.parent,
+            max_waiting=max_waiting,
+        )
+        worker = Worker(self.plan, settings)
+        stop = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(worker.run, stop)
+            try:
+                yield
+            finally:
+                stop.set()
+                running.result(DEADLINE_S)
 
     def kill(self, name: str) -> None:
         kill(self.running.pop(name))
@@ -98,7 +123,7 @@ class Crowd:
                 "enable.partition.eof": True,
             }
         )
-        for topic in self._plan.input_topics:
+        for topic in self.plan.input_topics:
             for partition in range(self._partitions):
                 consumer.assign([TopicPartition(topic, partition, 0)])
                 log = logs[topic, partition] = []
@@ -106,12 +131,12 @@ class Crowd:
                     _, at_ms = message.timestamp()
                     log.append(Record(message.offset() or 0, at_ms, message.key(), message.value()))
         consumer.close()
-        found = undivided(self._plan, logs, self._partitions, int(time.time() * 1000) + 60_000)
+        found = undivided(self.plan, logs, self._partitions, int(time.time() * 1000) + 60_000)
         return Counter(identity.decode() for _, identity, _ in found.elements())
 
     def committed(self) -> list[ComplexEvent]:
         """Return what a committed reader sees."""
-        topics = [defined.topic for defined in self._plan.defined_types]
+        topics = [defined.topic for defined in self.plan.defined_types]
         try:
             reader = Subscriber(
                 self._services.bootstrap, self._services.registry_url, topics, start="earliest"
@@ -188,3 +213,25 @@ def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
             ends.setdefault((event.type, event.attributes["area"]), []).append(event.end_ms)
     assert ends
     assert all(of_key == sorted(of_key) for of_key in ends.values())
+
+
+def test_little_room_for_what_waits_changes_nothing(
+    crowd: Callable[[Random, int], Crowd], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random, went_back = Random(7), threading.Event()
+    workers, go_back = crowd(random, 3), Strand._go_back
+
+    def noted(strand: Strand, task: Task) -> None:
+        if task.engine.passed_over is not None:
+            went_back.set()
+        go_back(strand, task)
+
+    monkeypatch.setattr(Strand, "_go_back", noted)
+    with workers.inside(max_waiting=5):
+        workers.publish(random, 300)
+        eventually("something to come out", lambda: bool(workers.committed()))
+        workers.publish(random, 300)
+        wanted = workers.expected()
+        eventually("all", lambda: wanted <= Counter(event.identity for event in workers.committed()))
+    assert Counter(event.identity for event in workers.committed()) == wanted
+    assert went_back.is_set()

@@ -41,7 +41,9 @@ impl Detector {
         Ok(accepted)
     }
 
-    /// Reads what others sent on: records of other topics and partitions, and up to where those have come.
+    /// Reads what others sent on: records of other topics and partitions, and up to where those have come. Where too
+    /// much waits, the sources that are ahead of the slowest are passed over until they are read again: the log keeps
+    /// what memory need not.
     fn feed_parcels(&mut self, batch: &Batch, channel: usize) -> usize {
         let mut event = self.graph.spares.take();
         let mut accepted = 0;
@@ -61,7 +63,15 @@ impl Detector {
                 Ok((parcel, source))
             });
             match opened {
+                Ok((_, source)) if self.is_held_back(source) => {
+                    self.sources[source].passed_over.get_or_insert(record.offset);
+                }
                 Ok((parcel, source)) => {
+                    // What was passed over before is read for the first time, and what was not is done.
+                    let pass = self.sources[source].read(record.offset);
+                    if pass == Pass::Done {
+                        continue;
+                    }
                     let records = parcel.records;
                     for sent in &records.records {
                         if pass == Pass::Again && self.sources[source].refused.contains(sent.offset) {
@@ -83,6 +93,34 @@ impl Detector {
         }
         self.graph.spares.put(event);
         accepted
+    }
+
+    fn is_held_back(&self, source: usize) -> bool {
+        let of = &self.sources[source];
+        of.passed_over.is_some()
+            || self.waiting.len() >= self.limits.max_waiting && of.promises(self.released) > self.watermark()
+    }
+
+    /// Where a topic of parcels is to be read again, because something was passed over there, and it is its turn now, or
+    /// there is room again.
+    pub fn passed_over(&self) -> Option<(String, i64)> {
+        let watermark = self.watermark();
+        let has_room = self.waiting.len() < self.limits.max_waiting / 2;
+        let is_due = |source: &Source| source.promises(self.released) == watermark;
+        let held = || self.sources.iter().filter(|source| source.passed_over.is_some());
+        let channel = held().find(|source| has_room || is_due(source))?.via?;
+        let first =
+            held().filter(|source| source.via == Some(channel)).filter_map(|source| source.passed_over);
+        Some((self.sources[channel].topic.clone(), first.min()?))
+    }
+
+    /// Says that a topic of parcels is read on from there, as `passed_over` asked.
+    pub fn read_again(&mut self, topic: &str, offset: i64) -> Result<(), String> {
+        let channel = self.source_of(topic, None)?;
+        self.sources[channel].position = offset;
+        let behind = self.sources.iter_mut().filter(|source| source.via == Some(channel));
+        behind.for_each(|source| source.passed_over = None);
+        Ok(())
     }
 
     /// Takes one record of a source that was read in some pass, with the offset that was read; says whether it is good and

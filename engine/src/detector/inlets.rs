@@ -112,5 +112,6 @@ fn source(topic: &str, partition: i32, via: Option<usize>, lane: usize, lateness
         position: 0,
         watermark: i64::MIN,
         refused: Refused::default(),
+        passed_over: None,
     }
 }

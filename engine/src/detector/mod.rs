@@ -38,6 +38,8 @@ pub struct Limits {
     pub max_ahead_ms: i64,
     /// How much of the state that can be asked for again is to be in memory.
     pub cache_bytes: Option<usize>,
+    /// How many events that came in parcels may wait before the sources that are ahead are passed over.
+    pub max_waiting: usize,
 }
 
 /// What a commit has to write.
@@ -282,12 +284,13 @@ impl Detector {
 
     fn progress(&mut self) -> Progress {
         let named: Vec<String> = self.sources.iter().map(|source| source.topic.clone()).collect();
-        // A channel is read on at the oldest parcel of which something waits.
+        // A channel is read on at the oldest parcel of which something waits, or that was passed over.
         let mut oldest: Vec<Option<i64>> =
             (0..self.sources.len()).map(|index| self.waiting.oldest_offset(index)).collect();
         for (index, source) in self.sources.iter().enumerate() {
             if let Some(channel) = source.via {
-                oldest[channel] = [oldest[channel], oldest[index]].into_iter().flatten().min();
+                let behind = [oldest[channel], oldest[index], source.passed_over];
+                oldest[channel] = behind.into_iter().flatten().min();
             }
         }
         let of = |(index, source): (usize, &mut Source)| {
