@@ -65,6 +65,9 @@ bench: $(VENV)/built  ## the language, the engine alone, and a worker on the rea
 	@$(PYTHON) bench/compiling.py
 	@$(PYTHON) bench/detection.py
 	@$(PYTHON) bench/run.py
+	@$(PYTHON) bench/latency.py
+	@$(PYTHON) bench/silence.py
+	@$(PYTHON) bench/rebalance.py
 
 chaos: $(VENV)/built  ## workers on the real broker that come, go and are killed; SEEDS=n says how many lives
 	@CHAOS_SEEDS=$(SEEDS) $(PYTHON) -m pytest tests/workers/test_distribution.py

@@ -147,9 +147,7 @@ def main() -> None:
             show.phase("three comes back", start("three"), {"one", "three"})
         finally:
             feed.stop()
-        result = Table(
-            "", "settled after s", "tasks that stay", "longest gap s", "tasks that move", "longest gap s"
-        )
+        result = Table("", "settled s", "stay", "longest gap s", "move", "longest gap s")
         for phase in show.phases[1:]:
             result.add_row(phase.name, f"{phase.seconds:.1f}", *_cells(phase.stayed), *_cells(phase.moved))
         console.print(

@@ -35,8 +35,8 @@ def await_that(what: str, holds: Callable[[], bool], deadline_s: float = DEADLIN
 
 
 def load() -> str:
-    """Return what else the machine has to do, to be printed beside figures that depend on it."""
-    return " ".join(Path("/proc/loadavg").read_text(encoding="utf-8").split()[:3])
+    """Return how busy the machine is, to be printed beside figures that depend on it."""
+    return Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Stage:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._watch: Watch | None = None
         self.producer = Producer(
-            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 0}
+            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 5}
         )
         self._create()
         self.reader = Reader(self)

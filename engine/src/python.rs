@@ -186,6 +186,7 @@ impl Engine {
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
     #[pyo3(signature = (plan, subtopology, partition, destinations, *, reads=None, forwards=None, max_record_bytes=1_048_576, max_output_bytes=5_242_880, max_ahead_ms=3_600_000, cache_bytes=None, max_waiting=None))]
     fn new(
+        py: Python,
         plan: &str,
         subtopology: &str,
         partition: i32,
@@ -198,7 +199,6 @@ impl Engine {
         cache_bytes: Option<usize>,
         max_waiting: Option<usize>,
     ) -> PyResult<Engine> {
-        let plan = Plan::parse(plan).map_err(refuse)?;
         let destinations = destinations
             .into_iter()
             .map(|(name, (topic, frame, partitions))| {
@@ -212,9 +212,13 @@ impl Engine {
             max_waiting: max_waiting.unwrap_or(usize::MAX),
         };
         let (reads, forwards) = (reads.unwrap_or_default(), forwards.unwrap_or_default());
-        Detector::new(&plan, subtopology, partition, &reads, &forwards, &destinations, limits)
-            .map(Engine)
-            .map_err(refuse)
+        // Large plans take a while, which is no reason for other tasks to wait.
+        py.detach(|| {
+            let plan = Plan::parse(plan).map_err(|error| error.to_string())?;
+            Detector::new(&plan, subtopology, partition, &reads, &forwards, &destinations, limits)
+        })
+        .map(Engine)
+        .map_err(refuse)
     }
 
     /// Refuses a plan that the engine does not understand, or of which it cannot run something yet.
