@@ -20,8 +20,8 @@ RATES = (100, 1_000, 10_000)
 INTERVALS_MS = (100, 1_000)
 WARM_UP_S = 2.0
 MEASURED_S = 4.0
-EVERY = 10
-"""Of so many readings of a topic one ends an occurrence."""
+ENDED_RATE = 1_000
+"""No more readings a second than that end an occurrence."""
 EVENTS = """
 event Temp  (sensor: string, value: long)  on "{app}-temps" key sensor;
 event Smoke (sensor: string, sent_us: long) on "{app}-smoke" key sensor;
@@ -58,7 +58,7 @@ def run(stage: Stage, rate: int) -> Figures:
     app = stage.plan.app
     begin, sent, ended = time.time() + WARM_UP_S, 0, 0
     keys = [(f"{app}-{topic}", partition) for partition in range(PARTITIONS) for topic in ("temps", "smoke")]
-    start = time.monotonic()
+    every, start = max(rate // ENDED_RATE, 1), time.monotonic()
     while time.time() < begin + MEASURED_S:
         while sent < (time.monotonic() - start) * rate:
             topic, partition = keys[sent % len(keys)]
@@ -66,7 +66,7 @@ def run(stage: Stage, rate: int) -> Figures:
             if topic.endswith("temps"):
                 value = f'{{"sensor": "{sensor}", "value": 1}}'
             else:
-                ends = sent // len(keys) % EVERY == 0
+                ends = sent // len(keys) % every == 0
                 ended += ends and now >= begin
                 value = f'{{"sensor": "{sensor}", "sent_us": {int(now * 1e6) if ends else 0}}}'
             stage.producer.produce(topic, value.encode(), sensor.encode(), partition)
