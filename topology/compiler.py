@@ -1,7 +1,6 @@
 """The front door: text to tree, text to plan, text to text."""
 
 import gc
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,11 +9,10 @@ from tocsin.topology.event_types import plan_type
 from tocsin.topology.model import Compilation
 from tocsin.topology.parsing import parse_program
 from tocsin.topology.passes import PASSES
+from tocsin.topology.passes.taken import APP_NAME
 from tocsin.topology.plan import Plan
 from tocsin.topology.planning.memory import remembered
 from tocsin.topology.tree import Program
-
-_APP_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def parse(text: str, filename: str = "<rules>") -> Program:
@@ -41,7 +39,7 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
     >>> [event.topic for event in plan.defined_types]
     ['tocsin.clock.Tock']
     """
-    if not _APP_NAME.fullmatch(app):
+    if not APP_NAME.fullmatch(app):
         message = f"{app!r} cannot name an application: use 1 to 100 letters, digits, `-`, `_` and `.`"
         raise AppNameError(message)
     # What was built in code is read back from its text, so that mistakes have a place.

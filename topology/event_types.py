@@ -53,7 +53,8 @@ class EventType:
 
     `key`, `time`, `id`, `start` and `unit_by` are indexes of fields. `parent` names the type of which each
     occurrence is one, too, `unit` the unit of work it belongs to. `remember_ms` says how long ids are known:
-    a second record with one is the same event; None is for ever.
+    a second record with one is the same event; None is for ever. `application` is another one that detects
+    it: then its ids are the identities.
     """
 
     name: str
@@ -72,11 +73,22 @@ class EventType:
     start: int | None = None
     unit: str | None = None
     unit_by: int | None = None
+    application: str | None = None
 
     @property
     def signature(self) -> str:
         """Name and attributes, as text."""
         return f"{self.name}({', '.join(field.described for field in self.fields)})"
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether two records may be one event."""
+        return self.id is not None or self.application is not None
+
+    @property
+    def published_as(self) -> str:
+        """What the application that detects the event calls it: the last part of its topic's name."""
+        return self.topic.removeprefix(f"tocsin.{self.application}.")
 
     def index_of(self, attribute: str) -> int | None:
         """Return the index of an attribute, if the type has it."""
@@ -97,9 +109,10 @@ class EventType:
             "parent": self.parent,
             "phases": list(self.phases),
             "id": self.id,
-            **({} if self.id is None else {"remember_ms": self.remember_ms}),
+            **({"remember_ms": self.remember_ms} if self.has_ids else {}),
             "start": self.start,
             "unit": None if self.unit is None else {"type": self.unit, "by": self.unit_by},
+            **({} if self.application is None else {"application": self.application}),
         }
 
 
@@ -124,6 +137,7 @@ def plan_type(declared: Type, remember_ms: int | None = None) -> EventType:
         start=declared.start,
         unit=None if declared.unit is None else declared.unit.unit,
         unit_by=None if declared.unit is None else declared.unit.by,
+        application=declared.application,
     )
 
 

@@ -140,6 +140,17 @@ class Plan:
         return tuple(t for t in self.types if t.origin is Origin.INPUT and t.kind is not Kind.FACT)
 
     @property
+    def taken_types(self) -> tuple[EventType, ...]:
+        """The complex events of other applications that some rule reads."""
+        read = self.input_topics
+        return tuple(t for t in self.types if t.application is not None and t.topic in read)
+
+    @property
+    def takes_from(self) -> tuple[str, ...]:
+        """The applications whose complex events some rule reads, sorted."""
+        return tuple(sorted({t.application for t in self.taken_types if t.application is not None}))
+
+    @property
     def defined_types(self) -> tuple[EventType, ...]:
         """The complex events."""
         return tuple(t for t in self.types if t.origin is Origin.DEFINED)

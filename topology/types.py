@@ -82,7 +82,7 @@ class Type:
 
     The attributes of the parent come first, in its order, so that an index is good for every subtype.
     `subtypes` holds the type itself and all that extend it. The topic of `explicit` events belongs to the
-    application.
+    application; those of another `application` are its complex events.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Type:
     parent: str | None = None
     subtypes: tuple[str, ...] = ()
     explicit: bool = False
+    application: str | None = None
 
     def index_of(self, attribute: str) -> int | None:
         """Return the index of an attribute, if the type has it."""

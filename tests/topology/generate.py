@@ -17,7 +17,7 @@ Strategy = st.SearchStrategy
 WORDS = (
     *("key", "time", "on", "id", "start", "unit", "by", "s", "min", "e5", "is", "in", "this", "previous"),
     *("after", "before", "during", "starts", "between", "until", "for", "at", "most", "per", "ever", "skip"),
-    *("to", "change", "zone", "collect", "match", "begin", "end", "next", "all", "fact", "event", "count"),
+    *("to", "change", "zone", "collect", "match", "begin", "end", "next", "all", "fact", "event", "of"),
     *("wait", "Timer", "any", "not", "last", "then", "context", "priority", "inactive", "Monday", "hour"),
 )
 
@@ -261,6 +261,7 @@ declared_events = st.builds(
     id=st.none() | attributes,
     start=st.none() | attributes,
     unit=st.none() | st.builds(tree.Membership, events, attributes),
+    application=st.none() | st.builds(tree.Application, texts),
 )
 skips = st.just(tree.Skip(tree.SkipTo.NEXT)) | st.builds(
     tree.Skip, st.sampled_from([tree.SkipTo.FIRST, tree.SkipTo.LAST]), roles

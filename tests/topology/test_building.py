@@ -51,6 +51,10 @@ DECLARATIONS = [
     (temp.declaration, 'event Temp (area: string, value: double) on "temps" key area lateness 2 s;'),
     (r.event("Ping").declaration, "event Ping;"),
     (
+        r.event("Fire", {"area": "string"}, of="plant_a", key="area").declaration,
+        'event Fire (area: string) of "plant_a" key area;',
+    ),
+    (
         r.event(
             "Hot",
             {"note": "string?", "began": "timestamp"},

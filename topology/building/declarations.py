@@ -36,9 +36,11 @@ _IMPLICIT: Mapping[ast.EventKind, tuple[str, ...]] = {
 class EventClauses(TypedDict, total=False):
     """What may be said of a declared event, each in the language's own word.
 
-    `unit=(transaction, "tx")` names the attribute that says to which unit of work an event belongs.
+    `unit=(transaction, "tx")` names the attribute that says to which unit of work an event belongs,
+    `of="plant_a"` the application that detects it.
     """
 
+    of: str
     on: str
     extends: Kind
     key: str
@@ -261,6 +263,7 @@ def _event(kind: ast.EventKind, text: str, attributes: Attributes | None, clause
         _own(text, clauses.get("id"), known),
         _own(text, clauses.get("start"), known),
         membership and ast.Membership(membership[0].tree.event, attribute_name(membership[1])),
+        ast.Application(clauses["of"]) if "of" in clauses else None,
     )
     return Kind(ast.Occurrence(own), declaration, known)
 

@@ -9,6 +9,7 @@ from tocsin.topology.parsing.expressions import parse_assignment, parse_expressi
 from tocsin.topology.parsing.words import CLAUSES, EVENT_CLAUSES, OPENERS, RULE_CLAUSES
 from tocsin.topology.tokens import Kind
 from tocsin.topology.tree import (
+    Application,
     Assignment,
     Context,
     Coupling,
@@ -55,6 +56,7 @@ def _opens_unit(cursor: Cursor) -> bool:
 class EventClauses:
     """What may be said of an event or a fact."""
 
+    application: Application | None = None
     topic: Topic | None = None
     key: Name | None = None
     id: Name | None = None
@@ -68,6 +70,7 @@ class EventClauses:
     def of_event(self) -> _Readers:
         """The clauses of an event, an operation or a unit of work."""
         return {
+            "of": self._of,
             "on": self._on,
             "key": self._key,
             "id": self._id,
@@ -82,6 +85,11 @@ class EventClauses:
     def of_fact(self) -> _Readers:
         """The clauses of a fact."""
         return {"key": self._key, "on": self._on}
+
+    def _of(self, cursor: Cursor) -> None:
+        span = cursor.token.span
+        hint = 'write `of "plant_a"`'
+        self.application = Application(cursor.text("an application in double quotes", hint), span)
 
     def _on(self, cursor: Cursor) -> None:
         span = cursor.token.span

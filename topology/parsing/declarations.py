@@ -82,6 +82,7 @@ def _event(cursor: Cursor, kind: EventKind, name: Name, start: Span) -> Event:
         clauses.id,
         clauses.start,
         clauses.unit,
+        clauses.application,
         cursor.since(start),
     )
 

@@ -76,10 +76,11 @@ class _ActionTyping:
     def _publish(self, action: Publish) -> model.Action | None:
         name = action.event
         event = self._compilation.types.get(name.text)
-        if event is not None and event.kind is Kind.EVENT:
+        if event is not None and event.kind is Kind.EVENT and event.application is None:
             return model.Publish(event, self._values(name, action.assignments, event))
         if event is not None or name.text in self._compilation.named:
             reasons = {
+                Kind.EVENT: "another application detects it",
                 Kind.DEFINED: "it occurs where its definition says so",
                 Kind.FACT: "it is a fact: `assert` it",
                 Kind.OPERATION: "it is an operation, which begins and ends",

@@ -1,9 +1,10 @@
-"""The clauses of declared events and facts: topic, key, id, time, start, lateness, idle, unit of work."""
+"""The clauses of declared events and facts: application, topic, key, id, times, lateness, idle, unit."""
 
 import re
 
 from tocsin.topology.errors import did_you_mean, suggest
 from tocsin.topology.model import Compilation
+from tocsin.topology.passes.taken import take
 from tocsin.topology.terms import Scalar
 from tocsin.topology.tree import Duration, Event, Fact, Membership, Name, Topic
 from tocsin.topology.types import Attribute, Kind, Type
@@ -59,6 +60,8 @@ class _Clauses:
             _check_topic(event.topic, self._compilation)
         elif not inherited.explicit:
             type_.topic = inherited.topic
+        if event.application is not None:
+            take(event, event.application, type_, self._compilation)
         if event.idle is not None and event.idle.ms == 0:
             self._report.error(
                 "`idle` must be longer than 0",
@@ -172,8 +175,12 @@ def _check_topic(topic: Topic, compilation: Compilation) -> None:
 
 
 def _check_topics(compilation: Compilation) -> None:
-    """Hold that what this file writes is not declared to be read as something else, nor facts as events."""
-    owned = {t.topic: t.name for t in compilation.types.values() if t.kind is Kind.DEFINED or t.explicit}
+    """Hold that what rules write is not declared to be read as something else, nor facts as events."""
+    owned = {
+        t.topic: t.name
+        for t in compilation.types.values()
+        if t.kind is Kind.DEFINED or t.explicit or t.application is not None
+    }
     carried: dict[str, Event | Fact] = {}
     for declaration in compilation.program.declarations:
         if not isinstance(declaration, Event | Fact) or declaration.topic is None:

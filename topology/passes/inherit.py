@@ -31,11 +31,14 @@ def _accepted(event: Event, parent: Name, type_: Type, compilation: Compilation)
     """Tell whether the parent can be one."""
     other = compilation.types.get(parent.text)
     report = compilation.report
-    if other is not None and other.kind is type_.kind:
+    if other is not None and other.kind is type_.kind and not _is_taken(parent, compilation):
         return True
     compilation.doubtful.add(type_.name)
     compilation.unkeyed.add(type_.name)
-    if other is not None and other.kind in _DECLARED:
+    if _is_taken(parent, compilation):
+        message = f"`{parent}` cannot be extended: another application detects it"
+        report.error(message, parent.span, "a child adds attributes to an event that is published here")
+    elif other is not None and other.kind in _DECLARED:
         message = f"{other.described} cannot be the parent of {type_.described}"
         report.error(message, parent.span, "parent and child are opened with the same word")
     elif other is not None or parent.text in compilation.named:
@@ -46,6 +49,11 @@ def _accepted(event: Event, parent: Name, type_: Type, compilation: Compilation)
         message = f"there is no {event.kind} `{parent}` to extend"
         report.error(message, parent.span, did_you_mean(parent.text, known))
     return False
+
+
+def _is_taken(name: Name, compilation: Compilation) -> bool:
+    declaration = compilation.declared.get(name.text)
+    return isinstance(declaration, Event) and declaration.application is not None
 
 
 def _break_cycles(declared: Mapping[str, Event], compilation: Compilation) -> None:

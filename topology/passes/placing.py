@@ -83,7 +83,7 @@ class _Places:
         self._numbers = {name: number for number, name in enumerate(compilation.types)}
         self._nodes = compilation.nodes
         self._tasks: list[_Task] = []
-        self._route = _Task("route", Placement.ROUTE)
+        self._routes: dict[str | None, _Task] = {}
         self._subscribers = {
             node.order: number
             for number, node in enumerate(compilation.nodes)
@@ -107,13 +107,12 @@ class _Places:
         task.add(unit)
 
     def finished(self) -> list[Subtopology]:
-        """Return the sub-topologies, that of the routes first."""
+        """Return the sub-topologies, those of the routes first."""
         for task in self._tasks:
             task.nodes = self._rest_on([self._subscriber(rule) for rule in task.rules])
             for number in sorted(task.nodes):
                 self._read(number, task)
-        tasks = [self._route, *self._tasks] if self._route.forwards else self._tasks
-        return [self._subtopology(task) for task in tasks]
+        return [self._subtopology(task) for task in (*self._routes.values(), *self._tasks)]
 
     def _rest_on(self, subscribers: Sequence[int]) -> set[int]:
         """Return all nodes that subscribers need, those that make the complex events they read among them."""
@@ -159,8 +158,11 @@ class _Places:
                 return ()
 
     def _forward(self, number: int, read: Type, key: int | None, topic: str, task: _Task) -> None:
-        self._route.topics.add(read.topic)
-        self._route.forward(number, self._numbers[read.name], key, topic)
+        # The topics of another application have partitions of their own number.
+        name = "route" if read.application is None else f"route-{read.application}"
+        route = self._routes.setdefault(read.application, _Task(name, Placement.ROUTE))
+        route.topics.add(read.topic)
+        route.forward(number, self._numbers[read.name], key, topic)
         task.topics.add(topic)
 
     def _subscriber(self, rule: Rule) -> int:

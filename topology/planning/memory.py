@@ -14,7 +14,9 @@ LEAST_MS = 10 * 60 * 1000
 def remembered(compilation: Compilation) -> Mapping[str, int | None]:
     """Return by type for how long its ids are known: for ever, where a rule keeps it without a bound."""
     known: dict[str, int | None] = {
-        name: LEAST_MS for name, event in compilation.types.items() if event.id is not None
+        name: LEAST_MS
+        for name, event in compilation.types.items()
+        if event.id is not None or event.application is not None
     }
     for rule in compilation.rules if known else ():
         for constituent in rule.constituents:

@@ -14,6 +14,7 @@ from tocsin.topology.printing.matches import match_expression
 from tocsin.topology.printing.patterns import pattern
 from tocsin.topology.printing.rules import actions, clauses, when
 from tocsin.topology.tree import (
+    Application,
     Attribute,
     Declaration,
     Define,
@@ -84,16 +85,19 @@ def declaration(declared: Declaration) -> str:
 
 def _event(event: Event) -> str:
     parent = f" extends {event.parent}" if event.parent else ""
-    words = _words(on=event.topic, key=event.key, id=event.id, time=event.time, start=event.start)
+    words = _words(of=event.application, on=event.topic)
+    words += _words(key=event.key, id=event.id, time=event.time, start=event.start)
     words += [f"lateness {print_duration(event.lateness)}"] if event.lateness else []
     words += [f"idle {print_duration(event.idle)}"] if event.idle else []
     words += [f"unit {event.unit.unit} by {event.unit.by}"] if event.unit else []
     return _headed(f"{event.kind} {event.name}{parent}", event.attributes, words)
 
 
-def _words(**clauses: Name | Topic | None) -> list[str]:
-    texts = {word: print_string(c.name) if isinstance(c, Topic) else c for word, c in clauses.items() if c}
-    return [f"{word} {text}" for word, text in texts.items()]
+def _words(**clauses: Name | Topic | Application | None) -> list[str]:
+    def text(clause: Name | Topic | Application) -> str:
+        return str(clause) if isinstance(clause, Name) else print_string(clause.name)
+
+    return [f"{word} {text(clause)}" for word, clause in clauses.items() if clause]
 
 
 def _headed(head: str, attributes: tuple[Attribute, ...], words: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from tocsin.topology.tree.base import (
     Unit,
 )
 from tocsin.topology.tree.declarations import (
+    Application,
     Attribute,
     Context,
     Declaration,
@@ -137,6 +138,7 @@ __all__ = [
     "And",
     "AnyOf",
     "Aperiodic",
+    "Application",
     "Assignment",
     "AtMost",
     "Attribute",

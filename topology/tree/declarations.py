@@ -35,6 +35,14 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Application:
+    """The application whose complex events are taken."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Trivia:
     """The comments of a declaration: lines above it (an empty one is a blank line) and the one behind it."""
 
@@ -67,7 +75,8 @@ class EventKind(StrEnum):
 class Event:
     """`event Temp extends Reading (…) on "temps" key area id uid time at start began lateness 2 s idle 5 s;`.
 
-    Without a topic it is an explicit event, on a topic of the application's own.
+    Without a topic it is an explicit event, on a topic of the application's own. With `of "plant_a"` it is a
+    complex event that another application detects.
     """
 
     name: Name
@@ -82,6 +91,7 @@ class Event:
     id: Name | None = None
     start: Name | None = None
     unit: Membership | None = None
+    application: Application | None = None
     span: Span = field(default=NOWHERE, compare=False)
     trivia: Trivia = field(default=Trivia(), compare=False)
 
