@@ -189,8 +189,9 @@ impl<'a> Env<'a> for Scope<'a> {
 /// An event and its slot.
 pub type Sighted<'a> = (u16, &'a Event);
 
-/// An occurrence as a definition sees it: its interval, and what fills its slots.
+/// An occurrence as a definition sees it: the time of its position, its interval, and what fills its slots.
 pub struct Sight<'a> {
+    pub time: i64,
     pub start: i64,
     pub end: i64,
     pub items: SmallVec<[Sighted<'a>; 4]>,
@@ -203,6 +204,7 @@ impl<'a> Sight<'a> {
     pub fn of(occurrence: &'a Occurrence) -> Sight<'a> {
         let items = &occurrence.items;
         Sight {
+            time: occurrence.time,
             start: occurrence.start,
             end: occurrence.end,
             plain: items.iter().enumerate().all(|(slot, item)| usize::from(item.slot) == slot),

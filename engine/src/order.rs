@@ -55,8 +55,9 @@ pub struct Source {
     pub via: Option<usize>,
     /// How its records are decoded.
     pub lane: usize,
-    /// Largest lateness of the event types the topic carries.
-    pub lateness_ms: i64,
+    /// Largest lateness of the event types the topic carries; none where the times of its records do not tell how far it
+    /// has come.
+    pub lateness_ms: Option<i64>,
     /// Where reading began, as far as the state does not say.
     pub first: i64,
     /// One past the last offset that was ever read: of a record, or of the parcel that brought it.
@@ -101,7 +102,9 @@ impl Source {
     /// Notes the time of a record; neither that nor the lateness is negative.
     #[inline]
     pub fn saw(&mut self, time: i64) {
-        self.advance(time - self.lateness_ms);
+        if let Some(lateness_ms) = self.lateness_ms {
+            self.advance(time - lateness_ms);
+        }
     }
 
     #[inline]
@@ -257,7 +260,7 @@ mod tests {
             partition: 0,
             via: None,
             lane: 0,
-            lateness_ms: 5,
+            lateness_ms: Some(5),
             first: 0,
             read_to: 0,
             position: 0,
@@ -290,6 +293,16 @@ mod tests {
             [7, 8, 9, 10].map(|offset| source.read(offset)),
             [Pass::Again, Pass::Done, Pass::Again, Pass::First]
         );
+    }
+
+    #[test]
+    fn a_source_whose_records_do_not_tell_waits_to_be_told() {
+        let mut source = Source { lateness_ms: None, ..source() };
+        source.saw(105);
+        assert_eq!(source.watermark, i64::MIN);
+        source.is_silent(60);
+        source.saw(105);
+        assert_eq!(source.watermark, 60);
     }
 
     #[test]

@@ -91,6 +91,18 @@ impl Batch {
         self.0.partition
     }
 
+    /// One past the last offset.
+    #[getter]
+    fn end(&self) -> i64 {
+        self.0.records.last().map_or(0, |record| record.offset + 1)
+    }
+
+    /// The latest timestamp of a record.
+    #[getter]
+    fn latest_ms(&self) -> i64 {
+        self.0.records.iter().map(|record| record.timestamp).max().unwrap_or(i64::MIN)
+    }
+
     fn __len__(&self) -> usize {
         self.0.records.len()
     }

@@ -39,7 +39,8 @@ pub struct Seen {
 
 impl Seen {
     pub fn new(types: &[(EventType, Layout)]) -> Seen {
-        let memory = |(described, _): &(EventType, Layout)| described.id.map(|_| described.remember_ms);
+        let memory =
+            |(described, _): &(EventType, Layout)| described.has_ids().then_some(described.remember_ms);
         Seen { memories: types.iter().map(memory).collect(), ..Seen::default() }
     }
 

@@ -36,6 +36,8 @@ pub struct Kind {
     time: Option<Slot>,
     start: Option<Slot>,
     id: Option<Slot>,
+    /// Whether it is called by its record's key.
+    is_taken: bool,
 }
 
 impl Kind {
@@ -46,6 +48,7 @@ impl Kind {
             time: place(event_type.time),
             start: place(event_type.start),
             id: place(event_type.id),
+            is_taken: event_type.application.is_some(),
         }
     }
 }
@@ -142,6 +145,10 @@ impl Detector {
         if let Some(slot) = kind.id {
             self.name(event, slot);
         }
+        if kind.is_taken && event.key.len > 0 {
+            let identity = event.bytes(event.key).to_vec();
+            self.call(event, &identity);
+        }
         Ok(true)
     }
 
@@ -220,13 +227,17 @@ impl Detector {
 
     /// Gives an event the id that stands in an attribute.
     fn name(&self, event: &mut Event, slot: Slot) {
-        let event_type = &self.types[event.type_id as usize].0;
         let id = match event.value(slot) {
             Value::Text(id) => id.to_vec(),
             Value::Long(id) => id.to_string().into_bytes(),
             _ => return,
         };
-        event.own_id = event.row.push_tail(&[event_type.name.as_bytes(), &[0][..], &id].concat());
+        self.call(event, &id);
+    }
+
+    fn call(&self, event: &mut Event, id: &[u8]) {
+        let name = self.types[event.type_id as usize].0.name.as_bytes();
+        event.own_id = event.row.push_tail(&[name, &[0][..], id].concat());
     }
 }
 

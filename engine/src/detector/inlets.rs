@@ -62,7 +62,10 @@ impl Inlets {
         let forwarded = |id: &usize| channels.iter().any(|(_, sent)| sent.contains(id));
         for topic in direct {
             let types_here = carried(topic);
+            // Several tasks of another application write its complex events: it tells how far they have come.
+            let told = types_here.iter().any(|&id| types[id].0.application.is_some());
             let lateness = types_here.iter().map(|&id| types[id].0.lateness_ms).max().unwrap_or_default();
+            let lateness = (!told).then_some(lateness);
             let elsewhere = types_here.iter().copied().filter(forwarded).collect();
             // Where others send events of the topic too, this task reads its own partition of it alone.
             let own = vec![partition];
@@ -76,7 +79,7 @@ impl Inlets {
             let channel = made.sources.len();
             // It holds nothing back by itself: those do that send.
             let watermark = i64::MAX;
-            made.sources.push(Source { watermark, ..source(topic, partition, None, PARCELS, 0) });
+            made.sources.push(Source { watermark, ..source(topic, partition, None, PARCELS, None) });
             let mut from: Vec<&str> = sent.iter().map(of).collect();
             from.sort_unstable();
             from.dedup();
@@ -85,7 +88,7 @@ impl Inlets {
                 let elsewhere = types_here.iter().copied().filter(|id| !sent.contains(id)).collect();
                 let lane = made.lane(origin, types_here, elsewhere)?;
                 for &partition in &reads[origin] {
-                    made.sources.push(source(origin, partition, Some(channel), lane, 0));
+                    made.sources.push(source(origin, partition, Some(channel), lane, None));
                 }
             }
         }
@@ -100,7 +103,7 @@ impl Inlets {
     }
 }
 
-fn source(topic: &str, partition: i32, via: Option<usize>, lane: usize, lateness_ms: i64) -> Source {
+fn source(topic: &str, partition: i32, via: Option<usize>, lane: usize, lateness_ms: Option<i64>) -> Source {
     Source {
         topic: topic.to_owned(),
         partition,

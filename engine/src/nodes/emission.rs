@@ -218,7 +218,7 @@ impl Emission {
         }
         out.end = end;
         let topic = self.output.topic;
-        let (timestamp, identity) = (sight.end, *identity);
+        let (timestamp, identity) = (sight.time, *identity);
         out.records.push(Record { topic, partition: to, timestamp, identity, start, end });
         Ok(named)
     }

@@ -72,9 +72,17 @@ pub struct EventType {
     #[serde(default)]
     pub remember_ms: Option<i64>,
     pub start: Option<usize>,
+    /// Another application, whose complex events they are: the keys of their records are their ids.
+    #[serde(default)]
+    pub application: Option<String>,
 }
 
 impl EventType {
+    /// Whether two records of it may be one event.
+    pub fn has_ids(&self) -> bool {
+        self.id.is_some() || self.application.is_some()
+    }
+
     pub fn is_fact(&self) -> bool {
         self.kind == "fact"
     }

@@ -236,6 +236,7 @@ impl<'a> Only<'a> {
     #[inline]
     pub fn sight(&self) -> Sight<'a> {
         Sight {
+            time: self.events[0].time,
             start: self.start,
             end: self.events[0].time,
             items: self.events.iter().zip(0..).map(|(event, slot)| (slot, &***event)).collect(),
