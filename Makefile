@@ -70,7 +70,7 @@ bench: $(VENV)/built  ## the language, the engine alone, and a worker on the rea
 	@$(PYTHON) bench/rebalance.py
 
 chaos: $(VENV)/built  ## workers on the real broker that come, go and are killed; SEEDS=n says how many lives
-	@CHAOS_SEEDS=$(SEEDS) $(PYTHON) -m pytest tests/workers/test_distribution.py
+	@CHAOS_SEEDS=$(SEEDS) $(PYTHON) -m pytest tests/workers/test_distribution.py tests/workers/test_applications.py
 
 memory: $(VENV)/built  ## what the engine stores over 20 million events, which must not grow; EVENTS=n says how many
 	@$(PYTHON) bench/memory.py $(EVENTS)

@@ -37,6 +37,18 @@ def test_what_is_published_is_detected() -> None:
     assert {fire.attributes["value"] for fire in driver.detected("Fire")} == {51.5}
 
 
+def test_what_other_applications_detect_is_published_by_the_test() -> None:
+    driver = Driver("""
+        event Fire (area: string) of "plant" key area;
+        define Twice (area: string)
+        from   (Fire($a) ; Fire($a)) within 1 min context recent where area = $a;
+        """)
+    driver.publish("Fire", {"area": "hall"}, at=1_000)
+    driver.publish("Fire", {"area": "hall"}, at=2_000)
+    driver.advance(3_000)
+    assert [(found.start_ms, found.end_ms) for found in driver.detected()] == [(1_000, 2_000)]
+
+
 def test_what_crosses_the_keys_is_detected_too() -> None:
     driver = Driver(RULES + "define Twice from Smoke as s ; Smoke(area != s.area) as t within 1 min;")
     driver.publish("Smoke", {"area": "hall"}, at=0)

@@ -125,6 +125,10 @@ class Publisher:
     def _format(self, type_name: str) -> _Format:
         if type_name not in self._formats:
             event = input_type(self._plan, type_name)
+            if event.application is not None:
+                raise InputError(
+                    f"{type_name} is not published: application '{event.application}' detects it."
+                )
             schema = event_schema(event.to_dict(), self._plan.app)
             remedy = "Create it, or let a worker do so with `tocsin run --create-inputs`."
             require_topic(self._producer, self._brokers, event.topic, remedy)

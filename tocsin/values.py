@@ -66,8 +66,15 @@ def checked(event: EventType, attributes: Mapping[str, object]) -> dict[str, Val
 
 
 def key_bytes(event: EventType, values: Mapping[str, Value]) -> bytes | None:
-    """Return the key of an event's record: the text of its key attribute."""
-    value = None if event.key is None else values.get(event.fields[event.key].name)
+    """Return the key of an event's record: the text of its key attribute.
+
+    What another application detects has its identity for a key, which nobody can make up.
+    """
+    value = (
+        None
+        if event.key is None or event.application is not None
+        else values.get(event.fields[event.key].name)
+    )
     if value is None:
         return None
     return (str(value).lower() if isinstance(value, bool) else str(value)).encode()

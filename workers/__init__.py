@@ -5,6 +5,7 @@ from tocsin.workers.errors import (
     Fenced,
     NotRunnable,
     StateMismatch,
+    TakenWrong,
     TopicsWrong,
     WorkerError,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "NotRunnable",
     "StateMismatch",
     "Status",
+    "TakenWrong",
     "TaskState",
     "TaskStatus",
     "TopicsWrong",

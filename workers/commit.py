@@ -9,6 +9,7 @@ from tocsin._engine import Commit
 from tocsin.workers.errors import WorkerError
 from tocsin.workers.formats import Formats
 from tocsin.workers.kafka import COMMIT_TIMEOUT_S, is_fenced
+from tocsin.workers.marks import Teller
 from tocsin.workers.store import Checkpoint
 from tocsin.workers.task import Task
 
@@ -31,19 +32,28 @@ class CommitLost(Exception):
 class Committer:
     """Commits tasks through one transactional producer."""
 
-    def __init__(self, producer: Producer, formats: Formats, changelog: str, changelog_id: str) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        formats: Formats,
+        changelog: str,
+        changelog_id: str,
+        teller: Teller | None = None,
+    ) -> None:
         self._producer = producer
         self._formats = formats
         self._changelog = changelog
         self._changelog_id = changelog_id
+        self._teller = teller
         self._offsets: dict[int, int] = {}
 
     def commit(self, tasks: Sequence[Task], consumer: Consumer) -> None:
         """Commit what the tasks did, in one transaction unless it would be too long for its time-out.
 
         1. Begin a transaction.
-        2. Take from a task's engine what it did, and produce it: complex events, letters, and changes of
-           state; the last of those is the task's own entry. Go on with the next task.
+        2. Take from a task's engine what it did, and produce it: complex events, letters, how far it has
+           come for other applications, and changes of state; the last of those is the task's own entry. Go on
+           with the next task.
         3. Send the offsets to read on from, with the group's metadata taken now: from a worker that lost its
            place in the group they are refused.
         4. Commit.
@@ -83,6 +93,8 @@ class Committer:
                 raise Aborted(cause.str(), [task for task, _ in taken]) from error
             for task, commit in taken:  # 5
                 task.committed(commit, Checkpoint(self._changelog_id, self._offsets.pop(task.partition)))
+                if self._teller is not None:
+                    self._teller.committed(task, _now_ms())
 
     def _abort(self) -> None:
         """End a transaction that is not committed; return only when it is certain that it never will be."""
@@ -106,12 +118,15 @@ class Committer:
     def _produce(self, task: Task, commit: Commit) -> None:
         for topic, partition, key, value, timestamp in commit.outputs:
             self._send(topic, value, key, partition, timestamp)
-        now_ms = int(time.time() * 1000)
+        now_ms = _now_ms()
         for topic, partition, parcel in commit.parcels:
             self._send(topic, parcel, None, partition, now_ms)
         for late, record_key, body in commit.letters:
             topic, letter = self._formats.letter(late=late, body=body)
             self._send(topic, letter, record_key, 0, now_ms)
+        if self._teller is not None:
+            for key, mark in self._teller.records(task):
+                self._send(self._teller.topic, mark, key, 0, now_ms)
         *entries, (last_key, last_entry) = commit.state
         for key, entry in entries:
             self._send(self._changelog, entry, key, task.partition, now_ms)
@@ -146,3 +161,7 @@ class Committer:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self._offsets[message.partition() or 0] = message.offset() or 0
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -21,6 +21,10 @@ class TopicsWrong(WorkerError):
     """A topic is missing or has the wrong number of partitions: create or correct it."""
 
 
+class TakenWrong(WorkerError):
+    """What is taken from another application is not what it publishes: correct one of them, or start it."""
+
+
 class StateMismatch(WorkerError):
     """The state and the group's offsets tell different stories: someone changed one of them by hand."""
 

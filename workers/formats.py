@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Iterable
 
 from tocsin import schemas
 from tocsin._engine import Batch, Engine
@@ -15,13 +16,19 @@ _RETRY_S = 1.0
 
 
 class InputSchemas:
-    """The schemas that input records may name: those of the rules' events, and those of a registry."""
+    """The schemas that input records may name: of the rules' events, a registry, and what else is known."""
 
-    def __init__(self, plan: Plan, registry: Registry | None) -> None:
+    def __init__(self, plan: Plan, registry: Registry | None, known: Iterable[str] = ()) -> None:
         self._registry = registry
         self._known: dict[bytes, str] = {}
         for event in plan.input_types:
             self.know(schemas.event_schema(event.to_dict(), plan.app))
+            if event.application is not None:
+                # As it is published, if all of it is declared.
+                published = event.to_dict() | {"origin": "defined", "name": event.published_as}
+                self.know(schemas.event_schema(published, event.application))
+        for schema in known:
+            self.know(schema)
 
     def know(self, schema: str) -> bytes:
         """Take in a schema, and return the frame of the records that name it by its fingerprint."""
@@ -65,10 +72,10 @@ class InputSchemas:
 class Formats:
     """Schemas of one application, with or without a registry."""
 
-    def __init__(self, plan: Plan, registry_url: str | None) -> None:
+    def __init__(self, plan: Plan, registry_url: str | None, known: Iterable[str] = ()) -> None:
         self._plan = plan
         self._registry = None if registry_url is None else Registry(registry_url)
-        self._inputs = InputSchemas(plan, self._registry)
+        self._inputs = InputSchemas(plan, self._registry, known)
         self._names = Names(plan.app)
         self._letter_frames = {
             topic: self._frame(topic, schemas.load("dead_letter"))

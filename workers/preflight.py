@@ -1,6 +1,6 @@
 """What of the broker does not suit the rules: told before workers start, changed by nobody."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
@@ -9,9 +9,10 @@ from tocsin.topology.plan import DefineNode, Plan, RuleNode, SourceNode
 from tocsin.topology.planning.reach import below
 from tocsin.topology.printer import print_ms
 from tocsin.workers import kafka
+from tocsin.workers.following import differences, not_begun, read_marks
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.topics import partition_counts
+from tocsin.workers.topics import not_there, partition_counts, topics_of
 
 
 def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
@@ -22,13 +23,28 @@ def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
         kept = _retention(admin, [topic for topic in plan.input_topics if topic in counts])
     except KafkaException as error:
         raise kafka.as_worker_error(error, settings.brokers) from error
-    return [*_missing(plan, counts), *_uneven(plan, counts), *_short(plan, kept)]
+    absent = [event for event in plan.taken_types if not topics_of(event) <= counts.keys()]
+    return [
+        *_missing(plan, counts),
+        *(not_there(event, settings.brokers) for event in absent),
+        *_untakable(plan, settings, {event.application for event in absent}),
+        *_uneven(plan, counts),
+        *_short(plan, kept),
+    ]
 
 
 def _missing(plan: Plan, counts: dict[str, int]) -> Iterator[str]:
+    taken = {event.topic for event in plan.taken_types}
     for topic in plan.input_topics:
-        if topic not in counts:
+        if topic not in counts and topic not in taken:
             yield f"Topic '{topic}' does not exist."
+
+
+def _untakable(plan: Plan, settings: WorkerSettings, absent: Collection[str | None]) -> Iterator[str]:
+    for app in plan.takes_from:
+        if app not in absent:
+            card = read_marks(settings, app).card
+            yield from [not_begun(app)] if card is None else differences(plan, app, card)
 
 
 def _uneven(plan: Plan, counts: dict[str, int]) -> Iterator[str]:

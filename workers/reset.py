@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tocsin.topology.plan import Plan
 from tocsin.workers import kafka, place
 from tocsin.workers.errors import WorkerError
+from tocsin.workers.following import withdraw
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.topics import Names, await_gone, sent_on
@@ -19,9 +20,9 @@ def reset(plan: Plan, settings: WorkerSettings) -> None:
     """Delete the offsets, the changelogs, the status and the local state of an application that does not run.
 
     1. Nobody may be in its groups: a worker would go on with what it has in memory.
-    2. The local state goes first, then the changelogs and what was sent on, then the offsets. Wherever this
-       is cut off, doing it again finishes it, and a worker that starts in between says that state and offsets
-       do not fit.
+    2. What others were told of its tasks goes first, then the local state, then the changelogs and what was
+       sent on, then the offsets. Wherever this is cut off, doing it again finishes it, and a worker that
+       starts in between says that state and offsets do not fit.
     """
     names = Names(plan.app)
     groups = [names.group(sub.name) for sub in plan.subtopologies]
@@ -29,6 +30,7 @@ def reset(plan: Plan, settings: WorkerSettings) -> None:
     try:
         for group in groups:
             _refuse_members(admin, group)
+        withdraw(settings, plan.app)
         _forget_local(settings.state_dir, plan.app)
         changelogs = [names.changelog(sub.name) for sub in plan.subtopologies]
         _delete_topics(admin, [*changelogs, *sorted(sent_on(plan)), names.status], settings.brokers)

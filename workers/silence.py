@@ -24,6 +24,9 @@ class Silence:
         self._idle_ms: dict[str, int] = {}
         self._lateness_ms: dict[str, int] = {}
         for event in plan.input_types:
+            if event.application is not None:
+                # What another application detects follows its watermark, not the clock.
+                continue
             self._idle_ms[event.topic] = max(self._idle_ms.get(event.topic, 0), event.idle_timeout_ms)
             self._lateness_ms[event.topic] = max(self._lateness_ms.get(event.topic, 0), event.lateness_ms)
         self._asked_ms = 0

@@ -6,7 +6,7 @@ It reads its share of the input, detects or sends on, commits; comes and goes wi
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -17,7 +17,9 @@ from tocsin.topology.plan import Plan, Subtopology
 from tocsin.workers import kafka
 from tocsin.workers.commit import Aborted, CommitLost, Committer
 from tocsin.workers.errors import WorkerError
+from tocsin.workers.following import Following
 from tocsin.workers.formats import Formats
+from tocsin.workers.marks import Card, Teller, card_of
 from tocsin.workers.place import Place
 from tocsin.workers.restore import topic_id
 from tocsin.workers.restorer import Group, Restorer
@@ -35,7 +37,11 @@ _PURGE_EVERY_MS = 30_000
 
 
 class Strand:
-    """One process's share of a sub-topology. `counts` has the partitions of all topics there are."""
+    """One process's share of a sub-topology.
+
+    `counts` has the partitions of all topics there are, `cards` what is known of the applications that events
+    are taken from.
+    """
 
     def __init__(
         self,
@@ -45,6 +51,7 @@ class Strand:
         place: Place,
         counts: dict[str, int],
         on_status: Callable[[tuple[TaskStatus, ...]], None] | None = None,
+        cards: Mapping[str, Card] | None = None,
     ) -> None:
         self._plan = plan
         self._plan_json = plan.to_json()
@@ -53,6 +60,7 @@ class Strand:
         self._place = place
         self._counts = counts
         self._on_status = on_status
+        self._cards = cards or {}
         self._names = Names(plan.app)
         self._tasks: dict[int, Task] = {}
         """Those that run; the others are the restorer's."""
@@ -84,7 +92,8 @@ class Strand:
         settings = self._settings
         self._admin = kafka.admin(settings)
         counts = self._counts
-        self._formats = Formats(self._plan, settings.registry)
+        known = [type_.schema for card in self._cards.values() for type_ in card.types.values()]
+        self._formats = Formats(self._plan, settings.registry, known)
         self._destinations = self._formats.destinations(counts)
         sent = {forward.topic for forward in self._subtopology.forwards}
         self._forwards = {topic: counts[topic] for topic in sent}
@@ -100,6 +109,7 @@ class Strand:
         group, inputs = self._names.group(name), self._plan.input_topics
         self._group = Group(name, group, topics, inputs, self._changelog, self._changelog_id)
         self._silence = Silence(self._admin, self._plan)
+        self._following = Following(self._admin, self._plan, settings, self._subtopology.topics)
         self._board = Board(settings, self._names.status, self._place.name)
         self._renew_producer()
         self._consumer = kafka.group_consumer(settings, group)
@@ -114,7 +124,11 @@ class Strand:
     def _renew_producer(self) -> None:
         name = f"{self._names.group(self._subtopology.name)}.{self._place.name}"
         producer = kafka.transactional_producer(self._settings, name)
-        self._committer = Committer(producer, self._formats, self._changelog, self._changelog_id)
+        card = card_of(self._plan, self._counts, self._cards)
+        self._teller = Teller(self._plan, self._subtopology, card)
+        self._committer = Committer(
+            producer, self._formats, self._changelog, self._changelog_id, self._teller
+        )
 
     def _loop(self) -> None:
         interval_ms = self._settings.commit_interval_ms
@@ -123,8 +137,10 @@ class Strand:
             messages = self._consumer.consume(self._settings.max_batch, self._patience_s(next_commit_ms))
             self._read(messages)
             self._begin_ready()
-            self._silence.advance(self._tasks.values(), _now_ms())
-            for task in list(self._tasks.values()):
+            running = list(self._tasks.values())
+            self._silence.advance(running, _now_ms())
+            self._following.advance(running, _now_ms())
+            for task in running:
                 if self._or_discard(task, task.run):
                     self._hold_back(task)
                     self._go_back(task)
@@ -234,7 +250,8 @@ class Strand:
     # ── commits ──
 
     def _commit(self) -> None:
-        tasks = [task for task in self._tasks.values() if task.dirty]
+        running, now_ms = self._tasks.values(), _now_ms()
+        tasks = [task for task in running if task.dirty or self._teller.has_news(task, now_ms)]
         if tasks:
             try:
                 self._committer.commit(tasks, self._consumer)
@@ -363,6 +380,7 @@ class Strand:
         self._restorer.end()
         self._consumer.close()
         self._formats.close()
+        self._following.close()
         self._board.close()
 
     # ── status ──

@@ -51,6 +51,10 @@ class SourceClock:
     caught_up_to: int = -1
     """The offset at which the client reported the end of the partition."""
     paused: bool = False
+    read_to: int = -1
+    """One past the last offset that was read since the task runs."""
+    told_ms: int = -(2**63)
+    """How far the application that writes it has come, as far as the source could follow."""
 
 
 class LocalStateDamaged(Exception):
@@ -162,6 +166,7 @@ class Task:
 
     def feed(self, batch: Batch, now_ms: int) -> None:
         """Read a batch."""
+        self.sources[batch.topic].read_to = batch.end
         if self.engine.feed(batch, now_ms):
             # Only events count: a source that brings nothing but garbage is silent too.
             self.sources[batch.topic].quiet_since_ms = now_ms

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tocsin.topology.plan import Placement, Plan, Subtopology
+from tocsin.topology.plan import EventType, Placement, Plan, Subtopology
 from tocsin.workers.errors import TopicsWrong
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error
 from tocsin.workers.settings import WorkerSettings
@@ -44,6 +44,11 @@ class Names:
         """Topic of how the tasks are doing."""
         return f"tocsin.{self.app}.task-status"
 
+    @property
+    def watermarks(self) -> str:
+        """Topic of what is published, and of how far the tasks have come."""
+        return f"tocsin.{self.app}.watermarks"
+
     def changelog(self, subtopology: str) -> str:
         """Topic of the changes of state of a sub-topology's tasks."""
         return f"tocsin.{self.app}.{subtopology}-changelog"
@@ -56,6 +61,9 @@ class Names:
 def prepare(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[str, int]:
     """Verify the topics of an application, create what may be created, and return all partition counts."""
     counts = partition_counts(admin, settings.brokers)
+    for event in plan.taken_types:
+        if not topics_of(event) <= counts.keys():
+            raise TopicsWrong(not_there(event, settings.brokers))
     missing = [topic for topic in plan.input_topics if topic not in counts]
     if missing and not settings.create_inputs:
         raise TopicsWrong(_missing_inputs(plan, missing, settings.brokers))
@@ -82,6 +90,19 @@ def prepare(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[st
     return counts
 
 
+def topics_of(event: EventType) -> set[str]:
+    """Return the topics that an event of another application needs."""
+    return {event.topic, Names(event.application or "").watermarks}
+
+
+def not_there(event: EventType, brokers: str) -> str:
+    """Say that an application whose event is taken has never run."""
+    return (
+        f"There is nothing to take {event.name} from: no worker of application '{event.application}' that "
+        f"publishes {event.published_as} has run on {brokers}. Start it first, or correct the declaration."
+    )
+
+
 def sent_on(plan: Plan) -> set[str]:
     """Return the topics by which events are sent on from task to task."""
     return {forward.topic for sub in plan.subtopologies for forward in sub.forwards}
@@ -94,7 +115,8 @@ def _own_topics(
     names = Names(plan.app)
     size = {"max.message.bytes": str(settings.max_output_bytes)}
     widest = max(counts[topic] for topic in plan.input_topics)
-    own = {names.dead_letters: (1, size), names.late: (1, size), names.status: (1, _STATUS)}
+    own = {names.dead_letters: (1, size), names.late: (1, size)}
+    own |= {names.status: (1, _STATUS), names.watermarks: (1, _STATUS | size)}
     own |= {defined.topic: (widest, size) for defined in plan.defined_types}
     for sub in plan.subtopologies:
         tasks = _task_count(plan, sub, counts)

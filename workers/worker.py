@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 from tocsin.topology.plan import Plan
-from tocsin.workers import kafka, place, topics
+from tocsin.workers import following, kafka, place, topics
 from tocsin.workers.place import Place
 from tocsin.workers.runnable import check_runnable
 from tocsin.workers.settings import WorkerSettings
@@ -33,8 +33,9 @@ class Worker:
         own = place.take(self._settings.state_dir, self._plan.app, self._settings.instance)
         try:
             counts = topics.prepare(kafka.admin(self._settings), self._plan, self._settings)
+            cards = following.meet(self._plan, self._settings)
             strands = [
-                Strand(self._plan, sub, self._settings, own, counts, self._reporter(own, sub.name))
+                Strand(self._plan, sub, self._settings, own, counts, self._reporter(own, sub.name), cards)
                 for sub in self._plan.subtopologies
             ]
             _run_all(strands, stop)

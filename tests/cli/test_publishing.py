@@ -16,7 +16,7 @@ from tocsin.errors import InputError, UnavailableError
 from tocsin.publisher import Coordinates, Publisher
 from tocsin.schemas import RegistryDown, SingleObject, decode, event_schema, fingerprint, split
 from tocsin.services import ServiceSet
-from tocsin.topology import Plan
+from tocsin.topology import Plan, compile_rules
 
 Tocsin = Callable[..., Result]
 MakeTopic = Callable[..., str]
@@ -211,3 +211,10 @@ def test_the_rule_file_is_the_only_one_here_or_named(tocsin: Tocsin, folder: Pat
     fire_file.unlink()
     other.unlink()
     assert tocsin("publish", "Temp").stderr == "There is no *.tocsin file here. Name one with --rules.\n"
+
+
+def test_what_another_application_detects_cannot_be_published(services: ServiceSet) -> None:
+    plan = compile_rules('event Fire (area: string) of "plant_a"; define Seen from Fire;', app="site")
+    publisher = Publisher(services.bootstrap, None, plan)
+    with pytest.raises(InputError, match="Fire is not published: application 'plant_a' detects it"):
+        publisher.publish("Fire", {"area": "hall"})

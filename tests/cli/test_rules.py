@@ -26,6 +26,16 @@ def test_check_tells_scripts_the_same(tocsin: Tocsin, fire_file: Path) -> None:
     assert [(rule["name"], rule["horizon_ms"]) for rule in said["rules"]] == [("Fire", 180_000)]
 
 
+def test_check_says_what_is_taken_from_whom(tocsin: Tocsin, folder: Path) -> None:
+    rules = folder / "site.tocsin"
+    rules.write_text('event Fire (area: string) of "plant_a"; define Seen from Fire;')
+    taken, made = tocsin("check", rules).stdout.splitlines()[1:3]
+    assert taken.split()[-2:] == ["tocsin.plant_a.Fire", "plant_a"]
+    assert made.split()[-1] == "tocsin.site.Seen"
+    fire, _ = json.loads(tocsin("check", rules, "--json").stdout)["events"]
+    assert fire["application"] == "plant_a"
+
+
 def test_the_application_can_be_named(tocsin: Tocsin, fire_file: Path) -> None:
     said = json.loads(tocsin("check", fire_file, "--app", "site-7", "--json").stdout)
     assert said["events"][-1]["topic"] == "tocsin.site-7.Fire"

@@ -119,6 +119,8 @@ def replay(  # noqa: PLR0913, PLR0917 – a parameter an option
         else:
             keep = opened.enter_context(_opened(save)) if save else None
             bootstrap, _ = settings.addresses()
+            for schema in _published(plan, bootstrap, settings):
+                known.know(schema)
             on_broker = TopicLog(bootstrap, _chosen(plan, topics), from_ms=from_ms, keep=keep)
             log = opened.enter_context(on_broker).streams
         _run(Replay(plan, log, known, until_ms=until_ms), output)
@@ -129,6 +131,17 @@ def _registry_address(settings: "Settings") -> str | None:
     with suppress(UnavailableError):
         return settings.addresses()[1]
     return settings.registry
+
+
+def _published(plan: Plan, brokers: str, settings: "Settings") -> Iterator[str]:
+    """Yield the schemas of what is taken from other applications: they tell them, also without a registry."""
+    from tocsin.workers import WorkerSettings
+    from tocsin.workers.following import read_marks
+
+    for app in plan.takes_from:
+        card = read_marks(WorkerSettings(brokers=brokers, state_dir=settings.state_dir), app).card
+        if card is not None:
+            yield from (published.schema for published in card.types.values())
 
 
 def _chosen(plan: Plan, topics: list[str] | None) -> Sequence[str]:

@@ -90,9 +90,11 @@ def _described(plan: Plan) -> dict[str, object]:
 
 
 def _events(plan: Plan) -> Table:
-    table = Table("event", "topic", box=None, header_style="dim")
+    taken = ("taken from",) if plan.takes_from else ()
+    table = Table("event", "topic", *taken, box=None, header_style="dim")
     for event in plan.types:
-        table.add_row(event.signature, event.topic)
+        row = (event.signature, event.topic, event.application or "")
+        table.add_row(*row[: len(table.columns)])
     return table
 
 

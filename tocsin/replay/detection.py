@@ -52,7 +52,8 @@ class Replay:
     """Detects over streams what workers would have, given them live.
 
     Time goes on by the events' own times, as far as their lateness allows; at the end it goes on to the last
-    event, or to `until_ms`: then no later than that, whatever the log has.
+    event, or to `until_ms`: then no later than that, whatever the log has. What other applications detect has
+    no lateness by which time could go on, so it is read first, and waits.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Replay:
             topic: max(e.lateness_ms for e in plan.types if e.origin is Origin.INPUT and e.topic == topic)
             for topic in self._plan.input_topics
         }
+        self._taken = {event.topic for event in plan.taken_types}
         self._places = self._all_places()
         self._engine = self._make_engine()
         self._latest_ms = _UNSEEN_MS
@@ -117,6 +119,8 @@ class Replay:
         """Read the next records of a stream, and handle what that releases."""
         places = list(stream.places)
         for batch in stream.read():
+            if batch.topic in self._taken:
+                self._latest_ms = max(self._latest_ms, batch.latest_ms)
             self._inputs.supply(self._engine, batch, _NO_PATIENCE)
             self._engine.feed(batch, self._now_ms)
         watermarks = self._engine.source_watermarks_ms
