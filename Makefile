@@ -28,7 +28,7 @@ COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version 3.
 export PYO3_PYTHON := $(CURDIR)/$(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint vectors fuzz soak chaos bench memory lock clean tree
+.PHONY: help demo test lint vectors fuzz soak chaos bench memory state restore lock clean tree
 
 help:  ## show this
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -74,6 +74,12 @@ chaos: $(VENV)/built  ## workers on the real broker that come, go and are killed
 
 memory: $(VENV)/built  ## what the engine stores over 20 million events, which must not grow; EVENTS=n says how many
 	@$(PYTHON) bench/memory.py $(EVENTS)
+
+state: $(VENV)/built  ## what a worker takes whose state is four times the memory it may take; BOUND_MB=n says how much that is
+	@$(PYTHON) bench/state.py
+
+restore: $(VENV)/built  ## taking tasks over: from nothing, with a local copy, with a standby; SIZE_MB=n says how much state
+	@$(PYTHON) bench/restore.py
 
 lock: $(VENV)/deps  ## bring the locks in line with pyproject.toml and engine/Cargo.toml; UPGRADE=1 for newest versions
 	$(PYTHON) -m venv build/lock

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tocsin import schemas
 from tocsin.topology import compile_rules
 from tocsin.workers import TaskState, WorkerSettings
-from tocsin.workers.status import Told, Watch
+from tocsin.workers.status import Told, ToldStandby, Watch
 
 DEADLINE_S = 90.0
 _READ_S = 0.05
@@ -75,14 +75,19 @@ class Stage:
         for created in admin.create_topics(new).values():
             created.result(timeout=30)
 
-    def start(self, name: str, **settings: object) -> None:
-        """Start a worker in a process of its own; the settings are those of `tocsin.toml`."""
+    def start(self, name: str, **settings: object) -> int:
+        """Start a worker in a process of its own and return its id; settings are those of `tocsin.toml`."""
         command = [sys.executable, "-m", "tocsin", "run", str(self._file), "--instance", name]
         command += ["--state-dir", str(self._folder / "state"), "--app", self.plan.app]
         given = {f"TOCSIN_{key.upper()}": str(value) for key, value in settings.items()}
         environment = os.environ | {"TOCSIN_BROKERS": self.brokers} | given
         with (self._folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        return self._processes[name].pid
+
+    def state(self, name: str, task: str) -> Path:
+        """Return the folder in which a worker keeps the state of a task."""
+        return self._folder / "state" / self.plan.app / name / task
 
     def stop(self, name: str) -> None:
         """Let a worker hand over and end."""
@@ -101,6 +106,12 @@ class Stage:
         if self._watch is None:
             self._watch = Watch(WorkerSettings(brokers=self.brokers, state_dir=self._folder), self.plan.app)
         return {told.task.name: told for told in self._watch.read()}
+
+    def standbys(self) -> list[ToldStandby]:
+        """Return what was told last of each standby."""
+        self.tasks()
+        assert self._watch is not None
+        return self._watch.standbys()
 
     def placed(self, names: set[str], count: int) -> dict[str, str]:
         """Wait until so many tasks run, spread over exactly these workers; return the worker of each."""

@@ -39,6 +39,8 @@ class Settings(BaseSettings):
     """How often a worker commits; also how long a complex event may wait to be seen."""
     state_memory_mb: int | None = Field(default=None, ge=1)
     """How much of its state a worker keeps in memory; the rest is read from disk when needed. Unset: all."""
+    standbys: int = Field(default=0, ge=0)
+    """How many workers keep a copy of each task's state, beside the one that runs it."""
     partitions: int = Field(default=4, ge=1, le=10_000)
     """Partitions of the input topics that workers create."""
 

@@ -2,6 +2,7 @@
 
 from tocsin.workers.errors import (
     BrokerAway,
+    DiskFull,
     Fenced,
     NotRunnable,
     StateMismatch,
@@ -16,6 +17,7 @@ from tocsin.workers.worker import Worker
 
 __all__ = [
     "BrokerAway",
+    "DiskFull",
     "Fenced",
     "NotRunnable",
     "StateMismatch",

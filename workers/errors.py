@@ -37,3 +37,9 @@ class Fenced(WorkerError):
     """Another worker has this one's place: let it go, or give this one an instance name of its own."""
 
     exit_code = 3
+
+
+class DiskFull(WorkerError):
+    """There is no room for the local copy of the state: make some, and start the worker again."""
+
+    exit_code = 4

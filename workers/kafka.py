@@ -10,6 +10,7 @@ from tocsin.workers.errors import BrokerAway, Fenced, WorkerError
 from tocsin.workers.settings import WorkerSettings
 
 ANSWER_TIMEOUT_S = 10.0
+_READ_AHEAD_KIB = 65_536
 COMMIT_TIMEOUT_S = 30.0
 
 CLIENT_LOG = logging.getLogger("tocsin.kafka")
@@ -51,10 +52,16 @@ def group_consumer(settings: WorkerSettings, group: str) -> Consumer:
             "auto.offset.reset": "earliest",
             # Deep enough to keep a batch ready while the last one is committed.
             "queued.min.messages": 200_000,
-            "queued.max.messages.kbytes": 65_536,
+            "queued.max.messages.kbytes": _read_ahead_kib(settings),
             "fetch.message.max.bytes": 4_194_304,
         }
     )
+
+
+def _read_ahead_kib(settings: WorkerSettings) -> int:
+    """Return how much a client may read ahead: who has little memory for state has little for that, too."""
+    memory = settings.state_memory_bytes
+    return _READ_AHEAD_KIB if memory is None else min(max(memory // 8 // 1024, 1024), _READ_AHEAD_KIB)
 
 
 def log_consumer(settings: WorkerSettings) -> Consumer:

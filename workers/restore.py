@@ -3,7 +3,7 @@
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tocsin.workers.errors import WorkerError
+from tocsin.workers.errors import StateMismatch, WorkerError
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error, is_passing, log_consumer
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.store import Checkpoint, Store
@@ -17,6 +17,7 @@ class Restore:
 
     The end to reach is the high watermark at the beginning, though only committed records are read: a
     transaction of a predecessor that is still being decided holds the reader back, and must be waited for.
+    With `follow` it goes on behind that end, for as long as it is asked to.
     """
 
     def __init__(
@@ -26,6 +27,8 @@ class Restore:
         changelog: TopicPartition,
         topic_id: str,
         store: Store,
+        *,
+        follow: bool = False,
     ) -> None:
         self._store = store
         self._topic_id = topic_id
@@ -35,21 +38,30 @@ class Restore:
         self.end = offset_of(admin, changelog, OffsetSpec.latest())
         self.position = self._first(begin)
         self.begin = self.position
+        self.read_bytes = 0
+        self._follows = follow
         self.is_whole = self._store.checkpoint is None
         """Whether all of the changelog is replayed, rather than what the store lacks."""
-        if self.position < self.end:
+        if self.position < self.end or follow:
             self._consumer = log_consumer(settings)
             self._consumer.assign([TopicPartition(changelog.topic, changelog.partition, self.position)])
 
     def _first(self, begin: int) -> int:
         checkpoint = self._store.checkpoint
-        if checkpoint is None:
-            return begin
-        if checkpoint.topic_id != self._topic_id or not begin <= checkpoint.offset + 1 <= self.end:
-            # The state of another changelog, or one with a gap before what the changelog still has.
+        is_ours = checkpoint is not None and checkpoint.topic_id == self._topic_id
+        if checkpoint is not None and is_ours and begin <= checkpoint.offset + 1 <= self.end:
+            return checkpoint.offset + 1
+        if begin > 0:
+            # Compaction leaves the beginning where it is: what is gone was deleted, and may be missing.
+            at = self._changelog
+            raise StateMismatch(
+                f"Partition {at.partition} of the changelog '{at.topic}' begins at offset {begin}: records "
+                "were deleted from it, and the state here does not have them. Start the worker that has run "
+                "the task last, or begin anew with `tocsin reset`; let nothing but compaction delete there."
+            )
+        if checkpoint is not None:
             self._store.wipe()
-            return begin
-        return checkpoint.offset + 1
+        return begin
 
     @property
     def done(self) -> bool:
@@ -61,18 +73,28 @@ class Restore:
         if self._consumer is None:
             return
         changes: list[tuple[bytes, bytes | None]] = []
-        messages = self._consumer.consume(_STEP_MESSAGES, _STEP_S)
+        messages = self._consumer.consume(_STEP_MESSAGES, 0 if self._follows else _STEP_S)
         for message in messages:
             problem = message.error()
             if problem is None:
-                changes.append((message.key() or b"", message.value()))
+                key, value = message.key() or b"", message.value()
+                changes.append((key, value))
+                self.read_bytes += len(key) + len(value or b"")
                 self.position = (message.offset() or 0) + 1
             elif problem.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 – its public spelling
                 self.position = max(self.position, message.offset() or 0)
             elif not is_passing(problem):
                 raise WorkerError(f"The changelog '{self._changelog.topic}' cannot be read: {problem.str()}.")
+        if self._follows:
+            self._look_ahead()
         if messages:
             self._store.apply(changes, Checkpoint(self._topic_id, self.position - 1))
+
+    def _look_ahead(self) -> None:
+        """Take the end from what the client knows without asking."""
+        assert self._consumer is not None
+        _, end = self._consumer.get_watermark_offsets(self._changelog, cached=True)
+        self.end = max(self.end, end)
 
     def close(self) -> None:
         """Let go of the changelog."""

@@ -38,6 +38,8 @@ class WorkerSettings:
     """Events of one task that may wait for the watermark before the sources that are ahead are held back."""
     state_memory_bytes: int | None = None
     """What the tasks of this worker may keep of their state in memory, all together; unset: all of it."""
+    standbys: int = 0
+    """How many workers follow the changelog of each task, beside the one that runs it."""
     transaction_timeout_ms: int = 10_000
     """After so long the broker gives up a transaction that a dead worker left open, which others wait for."""
     status_interval_ms: int = 3_000

@@ -24,6 +24,8 @@ from tocsin.workers.task import Task, TaskState
 LOG = logging.getLogger(__name__)
 
 _FLUSH_S = 2.0
+_STANDBY = " on "
+"""Between the name of a task and that of a worker in the key of a standby."""
 _READ_S = 0.1
 _BATCH = 1_000
 
@@ -47,6 +49,8 @@ class TaskStatus:
     restored: int
     to_restore: int
     """Records of the changelog that were replayed, of so many."""
+    restored_bytes: int
+    """What those that were replayed come to."""
     counts: dict[str, int]
 
     @property
@@ -77,6 +81,7 @@ def status_of(task: Task, subtopology: str, consumer: Consumer) -> TaskStatus:
         state_bytes=task.store.size_bytes(),
         restored=restored,
         to_restore=to_restore,
+        restored_bytes=task.restored_bytes,
         counts=task.engine.counts,
     )
 
@@ -92,6 +97,43 @@ def _lag(task: Task, consumer: Consumer) -> int | None:
             return None
         lag += max(end - read_to, 0)
     return lag
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyStatus:
+    """How closely a task is followed by a worker that does not run it."""
+
+    subtopology: str
+    partition: int
+    behind: int
+    """Records of the changelog that its store does not have yet."""
+    state_bytes: int
+
+    @property
+    def name(self) -> str:
+        """What the task is called among those of its application."""
+        return f"{self.subtopology}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToldStandby:
+    """What a worker told of a standby, and when."""
+
+    instance: str
+    told_ms: int
+    standby: StandbyStatus
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, flat."""
+        told: dict[str, Any] = asdict(self)
+        standby: dict[str, Any] = told.pop("standby")
+        return told | standby
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gave; what a later version added is passed over."""
+        standby = StandbyStatus(**{name: told[name] for name in StandbyStatus.__slots__})
+        return cls(told["instance"], told["told_ms"], standby)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +172,7 @@ class Board:
         self._who = (instance, socket.gethostname(), os.getpid())
         self._told: dict[str, Told] = {}
         self._told_ms = 0
+        self._standbys: set[str] = set()
         self._producer = Producer(
             {
                 "bootstrap.servers": settings.brokers,
@@ -152,6 +195,20 @@ class Board:
             self._told[task.name] = told
             self._send(task.name, json.dumps(told.to_json()).encode())
         for name in before:
+            self._send(name, None)
+        self._producer.poll(0)
+
+    def tell_standbys(self, standbys: tuple[StandbyStatus, ...], now_ms: int) -> None:
+        """Tell now and then what is followed, at once what is not followed any more, or newly."""
+        names = {_standby_key(standby.name, self._who[0]) for standby in standbys}
+        if names == self._standbys and now_ms - self._told_ms < self._interval_ms:
+            return
+        self._told_ms = now_ms
+        gone, self._standbys = self._standbys - names, names
+        for standby in standbys:
+            told = ToldStandby(self._who[0], now_ms, standby)
+            self._send(_standby_key(standby.name, self._who[0]), json.dumps(told.to_json()).encode())
+        for name in gone:
             self._send(name, None)
         self._producer.poll(0)
 
@@ -191,6 +248,7 @@ class Watch:
                 f"Topic '{topic}' does not exist on {settings.brokers}: no worker of '{app}' has run there."
             )
         self._told: dict[str, Told] = {}
+        self._standbys: dict[str, ToldStandby] = {}
         self._at = TopicPartition(topic, 0, OFFSET_BEGINNING)
         self._position = 0
         self._consumer = kafka.log_consumer(settings)
@@ -205,6 +263,12 @@ class Watch:
             if time.monotonic() > deadline:
                 raise BrokerAway(f"Kafka at {self._brokers} did not answer in time.")
         return sorted(self._told.values(), key=lambda told: (told.task.subtopology, told.task.partition))
+
+    def standbys(self) -> list[ToldStandby]:
+        """Return what was told last of each standby, when tasks were read last."""
+        return sorted(
+            self._standbys.values(), key=lambda told: (told.standby.subtopology, told.standby.partition)
+        )
 
     def _end(self, deadline: float) -> int:
         while True:
@@ -231,9 +295,16 @@ class Watch:
     def _take(self, name: str, value: bytes | None) -> None:
         if value is None:
             self._told.pop(name, None)
+            self._standbys.pop(name, None)
+        elif _STANDBY in name:
+            self._standbys[name] = ToldStandby.from_json(json.loads(value))
         else:
             self._told[name] = Told.from_json(json.loads(value))
 
     def close(self) -> None:
         """Let go of the topic."""
         self._consumer.close()
+
+
+def _standby_key(task: str, instance: str) -> str:
+    return f"{task}{_STANDBY}{instance}"

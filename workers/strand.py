@@ -20,11 +20,13 @@ from tocsin.workers.errors import WorkerError
 from tocsin.workers.following import Following
 from tocsin.workers.formats import Formats
 from tocsin.workers.marks import Card, Teller, card_of
+from tocsin.workers.memory import Memory
 from tocsin.workers.place import Place
 from tocsin.workers.restore import topic_id
 from tocsin.workers.restorer import Group, Restorer
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.silence import Silence
+from tocsin.workers.standby import Standbys
 from tocsin.workers.status import Board, Status, TaskStatus, status_of
 from tocsin.workers.store import RocksStore
 from tocsin.workers.task import LocalStateDamaged, Task, TaskState
@@ -51,9 +53,13 @@ class Strand:
         place: Place,
         counts: dict[str, int],
         on_status: Callable[[tuple[TaskStatus, ...]], None] | None = None,
+        *,
         cards: Mapping[str, Card] | None = None,
+        standbys: Standbys | None = None,
     ) -> None:
         self._plan = plan
+        self._memory = standbys.memory if standbys is not None else Memory()
+        self._standbys = standbys
         self._plan_json = plan.to_json()
         self._subtopology = subtopology
         self._settings = settings
@@ -100,10 +106,6 @@ class Strand:
         behind = self._plan.behind(self._subtopology)
         self._reads = {topic: list(range(counts[topic])) for topic in behind}
         self._changelog = self._names.changelog(self._subtopology.name)
-        # An even share of all tasks there are: this worker may come to have them all.
-        memory = settings.state_memory_bytes
-        tasks = sum(counts[self._names.changelog(sub.name)] for sub in self._plan.subtopologies)
-        self._cache_bytes = None if memory is None else memory // tasks
         self._changelog_id = topic_id(self._admin, self._changelog, settings.brokers)
         name, topics = self._subtopology.name, self._subtopology.topics
         group, inputs = self._names.group(name), self._plan.input_topics
@@ -324,11 +326,26 @@ class Strand:
             max_record_bytes=self._settings.max_record_bytes,
             max_output_bytes=self._settings.max_output_bytes,
             max_ahead_ms=self._settings.max_ahead_ms,
-            cache_bytes=self._cache_bytes,
+            cache_bytes=self._memory.task_bytes,
             max_waiting=self._settings.max_waiting,
         )
-        store = RocksStore(self._place.folder / self._name(partition))
-        return Task(partition, engine, store, _now_ms(), sends=bool(self._subtopology.forwards))
+        name = self._name(partition)
+        if self._standbys is not None:
+            self._standbys.claim(name)
+        store = RocksStore(self._place.folder / name, self._memory.buffers)
+        return Task(
+            partition,
+            engine,
+            store,
+            _now_ms(),
+            sends=bool(self._subtopology.forwards),
+            positions=self._memory.positions,
+            on_close=self._release(name),
+        )
+
+    def _release(self, name: str) -> Callable[[], None] | None:
+        standbys = self._standbys
+        return None if standbys is None else lambda: standbys.release(name)
 
     def _begin_ready(self) -> None:
         """Let the tasks run that are restored; where the client is not ready for it, try again next time."""

@@ -8,18 +8,25 @@ CREATED ────────► RESTORING ────────► LOADED
 A task can be closed in every state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 from confluent_kafka import TopicPartition
 
 from tocsin._engine import Batch, Commit, Engine
 from tocsin.workers.errors import StateMismatch, StateUnreadable
 from tocsin.workers.restore import Restore
-from tocsin.workers.store import Checkpoint, Entry, Store
+from tocsin.workers.store import Checkpoint, Entry, Store, disjoint, end_of
 
-_LOAD_ENTRIES = 5_000
+_CHUNK = 5_000
+"""Entries that are read from the store at once."""
+_SWEPT = 2
+"""Stored entries that are looked at for one that is written: no more has expired, then, than has not."""
+
+_LEARNT = 100_000
+"""Stored entries that are looked at a commit until all were: what is not stored need not be asked for."""
 
 
 class TaskState(Enum):
@@ -65,16 +72,30 @@ class Task:
     """One partition's detector. Everything here is of one thread."""
 
     def __init__(
-        self, partition: int, engine: Engine, store: Store, now_ms: int, *, sends: bool = False
+        self,
+        partition: int,
+        engine: Engine,
+        store: Store,
+        now_ms: int,
+        *,
+        sends: bool = False,
+        positions: int = 100_000,
+        on_close: Callable[[], None] | None = None,
     ) -> None:
         self.partition = partition
         self.engine = engine
         self.store = store
         self.state = TaskState.CREATED
         self._sends = sends
+        self._positions = positions
+        self._on_close = on_close
         self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
         self._restore: Restore | None = None
         self._offsets: dict[str, int] = {}
+        self._sweeps = bool(engine.shelved)
+        self._to_sweep = 0
+        self._swept_to = b""
+        self._knows_stored = True
         self.dirty = False
         self.read_on: dict[str, int] = {}
         """Where each topic is read on, as the last commit says."""
@@ -119,15 +140,26 @@ class Task:
         # The last ones may be markers of transactions, which nobody sees.
         return min(restore.position, restore.end) - restore.begin, restore.end - restore.begin
 
+    @property
+    def restored_bytes(self) -> int:
+        """How many bytes of the changelog were replayed."""
+        return 0 if self._restore is None else self._restore.read_bytes
+
     def _load(self) -> None:
-        # With a bound for memory too: the engine must know of every binding, and when to look at it again.
-        chunk: list[Entry] = []
-        for entry in self.store.entries():
-            chunk.append(entry)
-            if len(chunk) == _LOAD_ENTRIES:
+        """Load what must be in memory, and of the rest all, if there is room for it, or nothing."""
+        shelved = list(disjoint(self.engine.shelved))
+        ends = [end_of(prefix) for prefix in shelved]
+        for begin, end in zip([b"", *ends], [*shelved, None], strict=True):
+            if begin is not None:
+                for chunk in _chunks(self.store.entries(begin, end)):
+                    self.engine.load(chunk)
+        for begin, end in zip(shelved, ends, strict=True):
+            for chunk in _chunks(self.store.entries(begin, end)):
                 self.engine.load(chunk)
-                chunk = []
-        self.engine.load(chunk)
+                if self.engine.is_full:
+                    self.engine.let_go()
+                    self._knows_stored = False
+                    return
 
     def places(self, first: Callable[[str], int]) -> list[TopicPartition]:
         """Return where to read from, which is `first` for a topic never read before.
@@ -181,8 +213,27 @@ class Task:
     def run(self) -> None:
         """Handle what the watermark releases; after `LocalStateDamaged` the task can only be closed."""
         # A watermark that moved on over nothing need not be committed: it would move on again after a crash.
-        if self.engine.run(fetch=self._fetch):
+        if self.engine.run(self._positions, self._fetch):
             self.dirty = True
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Show some of the stored entries to an engine that has not all in memory: it finds the expired."""
+        while self._to_sweep > 0:
+            count = min(self._to_sweep, _CHUNK)
+            try:
+                entries = list(islice(self.store.entries(self._swept_to), count))
+                self.engine.sweep(entries)
+            except Exception as error:
+                raise LocalStateDamaged(str(error)) from error
+            self._to_sweep -= count
+            if len(entries) < count:
+                # The next round begins with the next commit.
+                self.engine.swept()
+                self._knows_stored = True
+                self._to_sweep, self._swept_to = 0, b""
+            else:
+                self._swept_to = entries[-1][0] + b"\0"
 
     def _fetch(self, prefixes: list[bytes]) -> list[Entry]:
         """Answer the engine from the store, which has what was committed and nothing else."""
@@ -201,6 +252,8 @@ class Task:
         self.read_on = {topic: offset for topic, _, offset in commit.offsets}
         self.store.apply(commit.state, checkpoint)
         self.engine.committed()
+        if self._sweeps:
+            self._to_sweep = max(_SWEPT * len(commit.state), 0 if self._knows_stored else _LEARNT)
 
     def undo(self, now_ms: int) -> None:
         """Forget what was done since the last commit; after `LocalStateDamaged` it can only be closed."""
@@ -226,3 +279,11 @@ class Task:
         if self._restore is not None:
             self._restore.close()
         self.store.close()
+        if self._on_close is not None:
+            self._on_close()
+
+
+def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    rest = iter(entries)
+    while chunk := list(islice(rest, _CHUNK)):
+        yield chunk

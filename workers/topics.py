@@ -103,6 +103,11 @@ def not_there(event: EventType, brokers: str) -> str:
     )
 
 
+def task_count(plan: Plan, counts: dict[str, int]) -> int:
+    """Return how many tasks an application has."""
+    return sum(counts[Names(plan.app).changelog(sub.name)] for sub in plan.subtopologies)
+
+
 def sent_on(plan: Plan) -> set[str]:
     """Return the topics by which events are sent on from task to task."""
     return {forward.topic for sub in plan.subtopologies for forward in sub.forwards}

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from tocsin.topology.plan import Plan
 from tocsin.workers import following, kafka, place, topics
+from tocsin.workers.memory import divide
 from tocsin.workers.place import Place
 from tocsin.workers.runnable import check_runnable
 from tocsin.workers.settings import WorkerSettings
+from tocsin.workers.standby import Standbys
 from tocsin.workers.status import Status, TaskStatus
 from tocsin.workers.strand import Strand
 
@@ -34,11 +36,22 @@ class Worker:
         try:
             counts = topics.prepare(kafka.admin(self._settings), self._plan, self._settings)
             cards = following.meet(self._plan, self._settings)
+            memory = divide(self._settings.state_memory_bytes, topics.task_count(self._plan, counts))
+            standbys = Standbys(self._plan, self._settings, own, counts, memory)
             strands = [
-                Strand(self._plan, sub, self._settings, own, counts, self._reporter(own, sub.name), cards)
+                Strand(
+                    self._plan,
+                    sub,
+                    self._settings,
+                    own,
+                    counts,
+                    self._reporter(own, sub.name),
+                    cards=cards,
+                    standbys=standbys,
+                )
                 for sub in self._plan.subtopologies
             ]
-            _run_all(strands, stop)
+            _run_all([*(strand.run for strand in strands), *standbys.runs], stop)
         finally:
             own.close()
 
@@ -55,22 +68,22 @@ class Worker:
         return report
 
 
-def _run_all(strands: list[Strand], stop: threading.Event) -> None:
-    """Run strands, a thread each, until `stop` is set or one of them fails; then all end."""
-    if len(strands) == 1:
-        strands[0].run(stop)
+def _run_all(parts: list[Callable[[threading.Event], None]], stop: threading.Event) -> None:
+    """Run parts of a worker, a thread each, until `stop` is set or one of them fails; then all end."""
+    if len(parts) == 1:
+        parts[0](stop)
         return
     failures: list[BaseException] = []
 
-    def run(strand: Strand) -> None:
+    def run(part: Callable[[threading.Event], None]) -> None:
         try:
-            strand.run(stop)
+            part(stop)
         except BaseException as failure:  # noqa: BLE001 – it is raised where the worker was started
-            LOG.info("a strand ends: %s", failure)
+            LOG.info("a part of the worker ends: %s", failure)
             failures.append(failure)
             stop.set()
 
-    threads = [threading.Thread(target=run, args=(strand,), daemon=True) for strand in strands]
+    threads = [threading.Thread(target=run, args=(part,), daemon=True) for part in parts]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -140,7 +140,8 @@ impl Cells {
 
     /// Sees to it that a cell is looked at when what began at a time has expired.
     pub fn watch(&mut self, key: &Key, time: i64) {
-        if self.horizon_ms.is_none() {
+        // With a bound, what has expired is found by those who sweep through the store.
+        if self.horizon_ms.is_none() || self.shelf.bounded {
             return;
         }
         let span = self.span(time);
@@ -152,13 +153,18 @@ impl Cells {
         }
     }
 
+    /// The current span, and the earliest time that counts, seen from `watermark`. Whole spans go at once: when cells
+    /// were looked at before makes no difference.
+    fn oldest(&self, watermark: i64) -> Option<(i64, i64)> {
+        let horizon = self.horizon_ms?;
+        let now = self.span(watermark.saturating_sub(horizon));
+        Some((now, now.saturating_mul(horizon / SPANS + 1).saturating_sub(horizon)))
+    }
+
     /// The earliest time that counts, seen from `watermark`, and the cells that may hold something earlier. Who asks
     /// purges them, and removes them or watches them again.
     pub fn overdue(&mut self, watermark: i64) -> (i64, Vec<Key>) {
-        let Some(horizon) = self.horizon_ms else { return (i64::MIN, Vec::new()) };
-        let now = self.span(watermark.saturating_sub(horizon));
-        // Whole spans go at once: when cells were looked at before makes no difference.
-        let oldest = now.saturating_mul(horizon / SPANS + 1).saturating_sub(horizon);
+        let Some((now, oldest)) = self.oldest(watermark) else { return (i64::MIN, Vec::new()) };
         let mut found = Vec::new();
         while let Some(first) = self.expiry.first_entry().filter(|first| *first.key() < now) {
             let (span, keys) = first.remove_entry();
@@ -185,6 +191,7 @@ impl Cells {
             }
         }
         self.cells.remove(key);
+        self.shelf.leave(key);
     }
 
     pub fn stored(&self) -> usize {
@@ -209,6 +216,7 @@ impl Cells {
     /// What changed since the last time, as entries to write and to delete.
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
         self.written_next = self.next;
+        self.shelf.write();
         out.extend(self.deleted.drain(..).map(|key| Change { key, value: None }));
         for key in std::mem::take(&mut self.changed) {
             self.unconfirmed.push(key);
@@ -234,7 +242,7 @@ impl Cells {
                 out.push(Change { key: entry_key(&self.prefix, MEMO, key, None), value });
             }
             if self.shelf.bounded {
-                self.shelf.note(key, Some(cell.weight() + key.len()));
+                self.shelf.note(key, Some(cell.weight()));
             }
         }
     }
@@ -242,53 +250,77 @@ impl Cells {
     /// What was written stands.
     pub fn confirm(&mut self) {
         self.unconfirmed.clear();
-        self.shelf.brought.clear();
+        self.shelf.confirm();
         self.confirmed_next = self.written_next;
     }
 
     /// Lets go of what was used no later than in some turn, while it is too much; says how much is still too much.
     pub fn evict(&mut self, turn: u64, mut too_much: usize) -> usize {
         while too_much > 0 {
-            let Some(key) = self.shelf.pop(turn) else { break };
+            let Some((key, bytes)) = self.shelf.pop(turn) else { break };
             // What changed since is not committed; it comes to the end of the queue with its next commit.
-            let Some(cell) = self.cells.get(&key).filter(|cell| !cell.changed) else { continue };
-            too_much = too_much.saturating_sub(cell.weight() + key.len());
-            self.shelf.away.insert(key.clone(), cell.watched.unwrap_or(i64::MAX));
+            if self.cells.get(&key).is_none_or(|cell| cell.changed) {
+                continue;
+            }
+            too_much = too_much.saturating_sub(bytes);
             self.cells.remove(&key);
+            self.shelf.partial = true;
         }
         too_much
     }
 
-    /// Makes room for a cell that is away, and says what is to be loaded into it.
+    /// Lets go of all of it.
+    pub fn let_go(&mut self) {
+        self.cells.clear();
+        self.shelf.let_go();
+    }
+
+    /// Says what is to be loaded for a binding, where it may be away.
     pub fn ask(&mut self, key: &Key, asked: &mut Vec<Vec<u8>>) {
-        if let Some(span) = self.shelf.away.remove(key) {
-            let lists = (0..self.lists).map(|_| List::default()).collect();
-            let watched = (span < i64::MAX).then_some(span);
-            self.cells.insert(key.clone(), Cell { lists, watched, ..Cell::default() });
-            self.shelf.brought.push(key.clone());
-            self.shelf.note(key, Some(key.len()));
+        if !self.cells.contains_key(key) && self.shelf.ask(key) {
             asked.push(state::keyed(&self.prefix, key));
         }
     }
 
-    /// Asks for all that is away.
-    pub fn ask_all(&mut self, asked: &mut Vec<Vec<u8>>) {
-        let mut keys: Vec<Key> = self.shelf.away.keys().cloned().collect();
-        keys.sort_unstable();
-        keys.iter().for_each(|key| self.ask(key, asked));
+    /// What all entries begin with.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
     }
 
-    /// Asks for what is away and may hold something that has expired.
-    pub fn ask_overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
-        let Some(horizon) = self.horizon_ms.filter(|_| !self.shelf.away.is_empty()) else { return };
-        let now = self.span(watermark.saturating_sub(horizon));
-        let listed =
-            self.expiry.range(..now).flat_map(|(span, keys)| keys.iter().map(move |key| (*span, key)));
-        let due: Vec<Key> = listed
-            .filter(|(span, key)| self.shelf.away.get(*key) == Some(span))
-            .map(|(_, key)| key.clone())
-            .collect();
-        due.iter().for_each(|key| self.ask(key, asked));
+    /// Looks whether a stored entry has expired. What is not in memory is deleted; returns otherwise the earliest time
+    /// that counts and the binding, which is to be purged.
+    pub fn sweep(&mut self, entry: &Entry, watermark: i64) -> Result<Option<(i64, Key)>, Malformed> {
+        let (key, list, _) = self.parse(entry.key)?;
+        self.shelf.see(&key);
+        let Some((_, oldest)) = self.oldest(watermark) else { return Ok(None) };
+        let start = match list {
+            MEMO => match &state::decode_numbers(entry.value)?[..] {
+                [0, .., time] => *time,
+                _ => return Ok(None),
+            },
+            _ => state::decode_start(entry.value)?,
+        };
+        if start >= oldest {
+            return Ok(None);
+        }
+        if self.cells.contains_key(&key) {
+            return Ok(Some((oldest, key)));
+        }
+        if !self.shelf.knows(&key) {
+            self.deleted.push(entry.key.to_vec());
+        }
+        Ok(None)
+    }
+
+    /// The binding, the list and the number in the key of an entry of this node.
+    fn parse<'a>(&self, key: &'a [u8]) -> Result<(Key, u8, &'a [u8]), Malformed> {
+        let short = || Malformed::new("a state entry has a key that is too short");
+        let rest = key.get(self.prefix.len()..).ok_or_else(short)?;
+        let (length, rest) = rest.split_at_checked(4).ok_or_else(short)?;
+        let length = u32::from_be_bytes(length.try_into().expect("4 bytes were taken")) as usize;
+        let (key, rest) = rest.split_at_checked(length).ok_or_else(short)?;
+        let (&list, number) = rest.split_first().ok_or_else(short)?;
+        Ok((Key::from_slice(key), list, number))
     }
 
     /// Forgets the cells that are not as they were when last confirmed, and says which.
@@ -315,26 +347,25 @@ impl Cells {
         codec: &Codec,
         accepts: impl Fn(usize, &Occurrence) -> bool,
     ) -> Result<Option<Key>, Malformed> {
-        let Some(rest) = entry.key.strip_prefix(&self.prefix[..]) else { return Ok(None) };
-        let short = || Malformed::new("a state entry has a key that is too short");
-        let (length, rest) = rest.split_at_checked(4).ok_or_else(short)?;
-        let length = u32::from_be_bytes(length.try_into().expect("4 bytes were taken")) as usize;
-        let (key, rest) = rest.split_at_checked(length).ok_or_else(short)?;
-        let (&list, number) = rest.split_first().ok_or_else(short)?;
-        let key = Key::from_slice(key);
+        if !entry.key.starts_with(&self.prefix) {
+            return Ok(None);
+        }
+        let (key, list, number) = self.parse(entry.key)?;
         if list == MEMO {
             let mut memo = state::decode_numbers(entry.value)?;
             let marked = !memo.is_empty() && memo.remove(0) != 0;
             let time = memo.last().copied().unwrap_or(i64::MIN);
             let cell = self.entry(&key, time).cell;
             (cell.memo, cell.marked) = (memo, marked);
+            self.shelf.add(&key, cache::slot::<Cell>(), 0);
             self.watch(&key, time);
             return Ok(Some(key));
         }
         if usize::from(list) >= self.lists {
             return Err(Malformed::new("a state entry of a list the node does not have"));
         }
-        let number = u64::from_be_bytes(number.try_into().map_err(|_| short())?);
+        let torn = |_| Malformed::new("a state entry of a list has no number");
+        let number = u64::from_be_bytes(number.try_into().map_err(torn)?);
         let occurrence = codec.decode_occurrence(entry.value)?;
         if !accepts(usize::from(list), &occurrence) {
             return Err(Malformed::new("a stored occurrence that does not fit its node"));
@@ -342,7 +373,8 @@ impl Cells {
         self.next = self.next.max(number.saturating_add(1));
         self.confirmed_next = self.confirmed_next.max(number.saturating_add(1));
         let start = occurrence.start;
-        self.shelf.add(&key, occurrence.items.iter().map(|item| cache::weight(&item.event)).sum());
+        let events: usize = occurrence.items.iter().map(|item| cache::weight(&item.event)).sum();
+        self.shelf.add(&key, cache::slot::<Cell>() + 2 * size_of::<Kept>(), 2 * size_of::<Kept>() + events);
         let list = &mut self.entry(&key, start).cell.lists[usize::from(list)];
         let at = list.kept.partition_point(|other| other.number < number);
         let starts =
@@ -359,8 +391,9 @@ impl Cells {
 impl Cell {
     /// About how many bytes it takes.
     fn weight(&self) -> usize {
+        let room: usize = self.lists.iter().map(|list| list.kept.capacity() * size_of::<Kept>()).sum();
         let events = self.lists.iter().flat_map(|list| &list.kept).flat_map(|kept| &kept.occurrence.items);
-        events.map(|item| cache::weight(&item.event)).sum()
+        cache::slot::<Cell>() + room + events.map(|item| cache::weight(&item.event)).sum::<usize>()
     }
 
     pub fn list(&self, list: usize) -> &VecDeque<Kept> {

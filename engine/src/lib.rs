@@ -17,6 +17,7 @@ mod census;
 mod detector;
 mod event;
 mod expr;
+mod filter;
 mod filters;
 mod forward;
 mod graph;

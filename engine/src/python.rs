@@ -328,10 +328,42 @@ impl Engine {
         Ok(())
     }
 
-    /// With `cache_bytes`: about how many bytes are in memory of what may be away, and how many bindings are away.
+    /// With `cache_bytes`: about how many bytes are in memory of what may be away, and whether that is all of it.
     #[getter]
-    fn cached(&mut self) -> (usize, usize) {
+    fn cached(&mut self) -> (usize, bool) {
         self.0.cached()
+    }
+
+    /// With `cache_bytes`: what the keys begin with of all entries that may be away. All others are to be loaded before
+    /// the first batch; of these either all, or none, if `let_go` is called then.
+    #[getter]
+    fn shelved<'py>(&mut self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.0.shelved().iter().map(|prefix| PyBytes::new(py, prefix)).collect()
+    }
+
+    /// Whether more than `cache_bytes` is in memory of what may be away.
+    #[getter]
+    fn is_full(&mut self) -> bool {
+        self.0.is_full()
+    }
+
+    /// Lets go of all that may be away; it is asked for when it is needed.
+    fn let_go(&mut self) {
+        self.0.let_go();
+    }
+
+    /// With `cache_bytes`: forgets what is stored under committed entries that have expired, and learns what is stored
+    /// at all. Nobody else finds out, so all entries are to be shown from time to time; `swept` says that they were.
+    fn sweep(&mut self, entries: Vec<(Bound<PyBytes>, Bound<PyBytes>)>) -> PyResult<()> {
+        for (key, value) in &entries {
+            self.0.sweep(&Entry { key: key.as_bytes(), value: value.as_bytes() }).map_err(refuse)?;
+        }
+        Ok(())
+    }
+
+    /// Says that all entries were shown to `sweep` since the last time, or since the task began.
+    fn swept(&mut self) {
+        self.0.swept();
     }
 
     /// Takes entries of committed state, in any order, before the first batch.

@@ -66,14 +66,16 @@ def filled(cache_bytes: int | None) -> Kept:
 
 
 def test_what_is_committed_is_let_go() -> None:
-    assert filled(None).engine.cached == (0, 0), "without a bound nothing is counted"
-    in_memory, away = filled(1_000_000).engine.cached
+    assert filled(None).engine.cached == (0, True), "without a bound nothing is counted"
+    in_memory, is_all = filled(1_000_000).engine.cached
     assert in_memory > 0
-    assert away == 0
-    assert filled(0).engine.cached == (0, 2 * len(SENSORS)), "each sensor in the store and in the operator"
-    part, away = filled(in_memory // 2).engine.cached
+    assert is_all
+    none = filled(0).engine
+    assert none.stored == 0
+    assert not none.cached[1]
+    part, is_all = filled(in_memory // 2).engine.cached
     assert 0 < part <= in_memory // 2
-    assert 0 < away < 2 * len(SENSORS)
+    assert not is_all
 
 
 def test_what_a_batch_needs_is_asked_for_at_once() -> None:
@@ -93,13 +95,34 @@ def test_what_a_batch_needs_is_asked_for_at_once() -> None:
     assert kept.state == free.state
 
 
-def test_what_is_away_expires_in_time() -> None:
-    kept, free = filled(0), filled(None)
+@pytest.mark.parametrize("cache_bytes", [0, 1_000_000])
+def test_what_has_expired_is_found_by_sweeping(cache_bytes: int) -> None:
+    kept, free = filled(cache_bytes), filled(None)
     for one in (kept, free):
         assert len(one.state) > len(SENSORS)
+        one.feed("temps", 58_000, SENSORS[:2])
         one.run(60_000)
+        one.engine.sweep(list(one.state.items()))
         one.commit()
-    assert kept.state.keys() == free.state.keys() == {b"\0task"}
+    assert kept.state == free.state
+    assert len(kept.state) == 5, "the last temperature of two sensors, twice, and the task itself"
+
+
+def test_what_is_gone_is_not_asked_for_though_it_is_still_stored() -> None:
+    kept, free = filled(0), filled(None)
+    for one in (kept, free):
+        one.feed("smoke", 3000, SENSORS[:1])  # takes the initiator of Both
+        one.run(3500)
+        one.feed("smoke", 4000, SENSORS[:1])
+        one.run(4500)
+        one.commit()
+        one.feed("smoke", 5000, SENSORS[:1])
+        one.run(5500)
+        one.commit()
+    assert len(free.outputs) == 4, "three fires, and Both once"
+    assert kept.outputs == free.outputs
+    assert kept.state == free.state
+    assert len({prefix for prefixes in kept.asked for prefix in prefixes}) == 2
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -152,7 +175,51 @@ def test_what_is_loaded_counts_and_is_let_go_too() -> None:
     bounded = Kept(0)
     bounded.engine.load(list(before.state.items()))
     bounded.commit()
-    assert bounded.engine.cached == (0, 2 * len(SENSORS))
+    assert bounded.engine.stored == 0
+
+
+def test_of_what_can_be_away_nothing_need_be_loaded() -> None:
+    before, free = filled(1_000_000), filled(None)
+    again = Kept(1_000_000)
+    again.state, again.offsets = dict(before.state), dict(before.offsets)
+    shelved = tuple(again.engine.shelved)
+    again.engine.load([entry for entry in again.state.items() if not entry[0].startswith(shelved)])
+    again.engine.let_go()
+    assert again.engine.cached == (0, False)
+    for one in (again, free):
+        one.feed("smoke", 3000, SENSORS)
+        one.run(4000)
+        one.commit()
+    assert again.outputs == free.outputs
+    assert again.state == free.state
+
+
+def test_what_is_not_stored_is_not_asked_for() -> None:
+    kept = filled(0)
+    kept.feed("temps", 2000, ["new"])
+    kept.run(3000)
+    assert kept.asked == []
+    again = Kept(0)
+    again.state, again.offsets = dict(kept.state), dict(kept.offsets)
+    again.engine.load([(b"\0task", again.state[b"\0task"])])
+    again.engine.let_go()
+    again.feed("temps", 4000, ["new"])
+    again.run(5000)
+    assert len(again.asked) == 1, "nobody knows yet"
+    again.engine.sweep(list(again.state.items()))
+    again.engine.swept()
+    again.commit()
+    again.feed("temps", 6000, ["new", "newer", SENSORS[0]])
+    again.run(7000)
+    assert [len(prefixes) for prefixes in again.asked] == [2, 4], "a sensor in the store and in the operator"
+
+
+def test_more_than_is_allowed_shows_before_anything_is_committed() -> None:
+    entries = list(filled(None).state.items())
+    for cache_bytes, is_full in ((None, False), (1_000_000, False), (100, True)):
+        kept = Kept(cache_bytes)
+        kept.engine.load(entries)
+        assert kept.engine.is_full is is_full
 
 
 def test_what_was_fetched_counts_though_it_did_not_change() -> None:
@@ -162,4 +229,4 @@ def test_what_was_fetched_counts_though_it_did_not_change() -> None:
     kept.run(4000)
     assert kept.engine.cached[0] > whole // 2
     kept.commit()
-    assert kept.engine.cached == (0, 2 * len(SENSORS))
+    assert kept.engine.stored == 0

@@ -71,6 +71,14 @@ class Both:
     def run(self, at_most: int, fetch: "Fetch") -> None:
         assert self._one.run(at_most, fetch) == self._other.run(at_most, fetch)
 
+    def sweep(self, entries: list[tuple[bytes, bytes]]) -> None:
+        self._one.sweep(entries)
+        self._other.sweep(entries)
+
+    def swept(self) -> None:
+        self._one.swept()
+        self._other.swept()
+
     def take(self) -> Commit:
         one, other = self._one.take(), self._other.take()
         self._twins.compared += 1

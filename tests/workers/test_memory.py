@@ -81,7 +81,10 @@ class Kept:
             self.commit()
 
     def entries(self) -> list[Entry]:
-        return sorted(self.task.store.entries())
+        """What is stored when all that has expired was found."""
+        self.task.engine.sweep(list(self.task.store.entries()))
+        self.commit()
+        return list(self.task.store.entries())
 
 
 @pytest.fixture(params=["memory", "rocksdb"])
@@ -95,13 +98,16 @@ def test_a_bound_changes_nothing_but_what_is_in_memory(store: Store) -> None:
     free, bound = Kept(MemoryStore(), ENOUGH_BYTES), Kept(store, BOUND_BYTES)
     free.live()
     bound.live()
-    assert free.task.engine.cached[1] == 0
+    assert free.task.engine.cached[1], "all of it is in memory"
+    assert not bound.task.engine.cached[1]
     assert free.most_bytes > 4 * (BOUND_BYTES + MARGIN_BYTES)
     assert bound.most_bytes <= BOUND_BYTES + MARGIN_BYTES
     assert 4 * bound.most_stored < free.most_stored, "what is in memory, whatever it weighs"
     assert len(free.outputs) > ROUNDS
     assert bound.outputs == free.outputs
+    stored = len(list(bound.task.store.entries()))
     assert bound.entries() == free.entries()
+    assert stored <= 2 * len(bound.entries()), "what has expired is found while others come"
 
 
 def test_a_store_that_cannot_be_read_says_so(tmp_path: Path) -> None:

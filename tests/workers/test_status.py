@@ -31,6 +31,7 @@ def task(**changes: object) -> TaskStatus:
         "state_bytes": 3 * 1024 * 1024,
         "restored": 0,
         "to_restore": 0,
+        "restored_bytes": 0,
         "counts": {"read": 100, "detected": 10},
     }
     return TaskStatus(**status | changes)  # type: ignore[arg-type]

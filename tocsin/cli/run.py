@@ -45,6 +45,12 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             help="Where to begin in topics this application has not read before.",
         ),
     ] = "earliest",
+    standbys: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="How many other workers keep a copy of each task's state. Default: 0."
+        ),
+    ] = None,
     processes: Annotated[int, typer.Option(min=1, metavar="N", help="Run N workers, a process each.")] = 1,
     create_topics: Annotated[
         bool, typer.Option(help="Create the application's own topics where they are missing, or fail.")
@@ -63,7 +69,8 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
     Run it as often as there are machines: workers of one application share its partitions. Ctrl-C or SIGTERM
     hands over cleanly.
 
-    Exit codes: 0 stopped, 1 the rules are wrong, 2 a broker, registry or topic is missing.
+    Exit codes: 0 stopped, 1 the rules are wrong, 2 a broker, registry or topic is missing, 3 another worker
+    has taken this one's place, 4 there is no room left for state.
     """
     from tocsin.settings import Settings
     from tocsin.workers import Worker, WorkerSettings
@@ -72,7 +79,12 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
         _exit_with_parent()
     begin = _begin(start)
     settings = Settings.load(
-        app=app_name, brokers=brokers, registry=registry, state_dir=state_dir, partitions=partitions
+        app=app_name,
+        brokers=brokers,
+        registry=registry,
+        state_dir=state_dir,
+        partitions=partitions,
+        standbys=standbys,
     )
     plan = load_plan(file, settings)
     broker_addresses, registry_address = settings.addresses()
@@ -97,6 +109,7 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             create_topics=create_topics,
             create_inputs=create_inputs,
             partitions=settings.partitions,
+            standbys=settings.standbys,
             state_memory_bytes=_bytes(settings.state_memory_mb),
             start=begin,
         ),

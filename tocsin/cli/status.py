@@ -1,6 +1,7 @@
 """`tocsin status`: which worker has which task, and how it is doing."""
 
 import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,7 @@ from tocsin.cli.output import emit, note, out
 
 if TYPE_CHECKING:
     from tocsin.settings import Settings
-    from tocsin.workers.status import Told
+    from tocsin.workers.status import Told, ToldStandby, Watch
 
 app = typer.Typer()
 
@@ -59,17 +60,17 @@ def status(
     told = Watch(WorkerSettings(brokers=addresses, state_dir=settings.state_dir), application)
     with closing(told), suppress(KeyboardInterrupt):
         if as_json:
-            _emit(application, told.read())
+            _emit(application, told)
             while watch:
                 time.sleep(REFRESH_S)
-                _emit(application, told.read())
+                _emit(application, told)
         elif watch:
             with Live(console=out, auto_refresh=False) as live:
                 while True:
-                    live.update(_table(told.read()), refresh=True)
+                    live.update(_table(told.read(), told.standbys()), refresh=True)
                     time.sleep(REFRESH_S)
         elif tasks := told.read():
-            out.print(_table(tasks))
+            out.print(_table(tasks, told.standbys()))
         else:
             note(f"No worker of {application} has a task now.")
 
@@ -80,11 +81,12 @@ def _application(target: str | None, settings: "Settings") -> str:
     return settings.app or (Path(target) if target else only_rule_file()).name.removesuffix(SUFFIX)
 
 
-def _emit(application: str, tasks: "list[Told]") -> None:
-    emit({"app": application, "tasks": [told.to_json() for told in tasks]})
+def _emit(application: str, watch: "Watch") -> None:
+    tasks = [told.to_json() for told in watch.read()]
+    emit({"app": application, "tasks": tasks, "standbys": [told.to_json() for told in watch.standbys()]})
 
 
-def _table(tasks: "list[Told]") -> Table:
+def _table(tasks: "list[Told]", standbys: "Iterable[ToldStandby]" = ()) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("task", no_wrap=True)
     table.add_column("state", no_wrap=True)
@@ -105,17 +107,29 @@ def _table(tasks: "list[Told]") -> Table:
             f"{told.read_rate:,.0f}",
             f"{told.detected_rate:,.0f}",
         )
+    for kept in standbys:
+        behind = f"standby, {kept.standby.behind:,} behind" if kept.standby.behind else "standby"
+        table.add_row(
+            kept.standby.name,
+            _unless_silent(Text(behind), now_ms - kept.told_ms),
+            kept.instance,
+            "",
+            "",
+            _size(kept.standby.state_bytes),
+        )
     return table
 
 
 def _state(told: "Told", now_ms: int) -> Text:
-    age_ms = now_ms - told.told_ms
-    if age_ms > SILENT_MS:
-        return Text(f"silent {_span(age_ms)}", "red")
     task = told.task
+    text = Text(task.state.value, "green" if task.state.value == "running" else "yellow")
     if task.state.value == "restoring" and task.to_restore:
-        return Text(f"restoring {task.restored / task.to_restore:.0%}", "yellow")
-    return Text(task.state.value, "green" if task.state.value == "running" else "yellow")
+        text = Text(f"restoring {task.restored / task.to_restore:.0%}", "yellow")
+    return _unless_silent(text, now_ms - told.told_ms)
+
+
+def _unless_silent(text: Text, age_ms: int) -> Text:
+    return Text(f"silent {_span(age_ms)}", "red") if age_ms > SILENT_MS else text
 
 
 def _span(length_ms: int) -> str:

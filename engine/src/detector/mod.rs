@@ -258,7 +258,6 @@ impl Detector {
         );
         out.emitted.name();
         let released = if whole { watermark } else { graph.rounds.time().saturating_add(1) };
-        graph.bring_overdue(released, &mut out);
         if let Some(lost) = out.lost {
             return Err(lost);
         }
@@ -438,9 +437,33 @@ impl Detector {
         self.waiting.len()
     }
 
-    /// How many bytes of the state that can be away are in memory, and how many bindings are away.
-    pub fn cached(&mut self) -> (usize, usize) {
+    /// How many bytes of the state that can be away are in memory, and whether that is all of it.
+    pub fn cached(&mut self) -> (usize, bool) {
         self.graph.cached()
+    }
+
+    pub fn is_full(&mut self) -> bool {
+        self.graph.cache_bytes.is_some_and(|bound| self.graph.cached().0 > bound)
+    }
+
+    /// What the keys begin with of all that can be away.
+    pub fn shelved(&mut self) -> Vec<Vec<u8>> {
+        self.graph.shelved()
+    }
+
+    /// Lets go of all that can be away.
+    pub fn let_go(&mut self) {
+        self.graph.let_go();
+    }
+
+    /// All stored entries were swept through since the last time.
+    pub fn swept(&mut self) {
+        self.graph.swept();
+    }
+
+    /// Forgets what is stored under an entry that was committed, where it has expired.
+    pub fn sweep(&mut self, entry: &Entry) -> Result<(), Malformed> {
+        self.graph.sweep(entry, self.released, &self.topics)
     }
 
     pub fn stored(&self) -> usize {

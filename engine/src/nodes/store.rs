@@ -124,7 +124,8 @@ impl Store {
     }
 
     fn watch(&mut self, key: Key, time: i64) {
-        if self.horizon_ms.is_some() {
+        // With a bound, what has expired is found by those who sweep through the store.
+        if self.horizon_ms.is_some() && !self.shelf.bounded {
             let span = self.span(time);
             if let Some(cell) = self.cells.get_mut(&key).filter(|cell| span < cell.watched) {
                 cell.watched = span;
@@ -151,25 +152,33 @@ impl Store {
         }
         if cell.events.is_empty() {
             self.cells.remove(key);
+            self.shelf.leave(key);
         }
+    }
+
+    /// The current span, and the earliest time that counts, seen from `watermark`. Whole spans go at once: when keys
+    /// were looked at before makes no difference.
+    fn oldest(&self, watermark: i64) -> Option<(i64, i64)> {
+        let horizon = self.horizon_ms?;
+        let now = self.span(watermark.saturating_sub(horizon));
+        Some((now, now.saturating_mul(horizon / SPANS + 1).saturating_sub(horizon)))
     }
 
     /// Forgets what no later event can reach: everything older than the horizon before `watermark`.
     pub fn expire(&mut self, watermark: i64, gone: &mut impl FnMut(Arc<Event>)) {
-        let Some(horizon) = self.horizon_ms else { return };
-        let now = self.span(watermark.saturating_sub(horizon));
-        // Whole spans go at once: when keys were looked at before makes no difference.
-        let oldest_needed = now.saturating_mul(horizon / SPANS + 1).saturating_sub(horizon);
+        let Some((now, oldest_needed)) = self.oldest(watermark) else { return };
         while self.expiry.first_key_value().is_some_and(|(span, _)| *span < now) {
             let (span, keys) = self.expiry.pop_first().expect("a first span was seen");
             for key in keys {
-                self.expire_key(key, span, oldest_needed, gone);
+                if self.cells.get(&key).is_some_and(|cell| cell.watched == span) {
+                    self.expire_key(key, oldest_needed, gone);
+                }
             }
         }
     }
 
-    fn expire_key(&mut self, key: Key, span: i64, oldest_needed: i64, gone: &mut impl FnMut(Arc<Event>)) {
-        let Some(cell) = self.cells.get_mut(&key).filter(|cell| cell.watched == span) else { return };
+    fn expire_key(&mut self, key: Key, oldest_needed: i64, gone: &mut impl FnMut(Arc<Event>)) {
+        let Some(cell) = self.cells.get_mut(&key) else { return };
         cell.watched = i64::MAX;
         let expired = cell.events.iter().take_while(|stored| stored.event.time < oldest_needed).count();
         let replaced = cell.changed;
@@ -190,12 +199,14 @@ impl Store {
                     self.deleted.push(state::keyed(&self.prefix, &key));
                 }
                 self.cells.remove(&key);
+                self.shelf.leave(&key);
             }
         }
     }
 
     /// What changed since the last time, as entries to write and to delete.
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
+        self.shelf.write();
         out.extend(self.deleted.drain(..).map(|key| Change { key, value: None }));
         for key in self.changed.drain(..) {
             self.unconfirmed.push(key);
@@ -214,7 +225,7 @@ impl Store {
                 });
             }
             if self.shelf.bounded {
-                self.shelf.note(key, Some(cell.weight() + key.len()));
+                self.shelf.note(key, Some(cell.weight()));
             }
         }
     }
@@ -222,43 +233,61 @@ impl Store {
     /// What was written stands.
     pub fn confirm(&mut self) {
         self.unconfirmed.clear();
-        self.shelf.brought.clear();
+        self.shelf.confirm();
     }
 
     /// Lets go of what was used no later than in some turn, while it is too much; says how much is still too much.
     pub fn evict(&mut self, turn: u64, mut too_much: usize) -> usize {
         while too_much > 0 {
-            let Some(key) = self.shelf.pop(turn) else { break };
+            let Some((key, bytes)) = self.shelf.pop(turn) else { break };
             // What changed since is not committed; it comes to the end of the queue with its next commit.
-            let Some(cell) = self.cells.get(&key).filter(|cell| !cell.changed) else { continue };
-            too_much = too_much.saturating_sub(cell.weight() + key.len());
-            self.shelf.away.insert(key.clone(), cell.watched);
+            if self.cells.get(&key).is_none_or(|cell| cell.changed) {
+                continue;
+            }
+            too_much = too_much.saturating_sub(bytes);
             self.cells.remove(&key);
+            self.shelf.partial = true;
         }
         too_much
     }
 
-    /// Makes room for a key that is away, and says what is to be loaded.
+    /// Lets go of all of it.
+    pub fn let_go(&mut self) {
+        self.cells.clear();
+        self.shelf.let_go();
+    }
+
+    /// Says what is to be loaded for a key, where it may be away.
     pub fn ask(&mut self, key: &[u8], asked: &mut Vec<Vec<u8>>) {
-        if let Some(watched) = self.shelf.away.remove(key) {
-            self.cells.insert(key.into(), Cell { watched, ..Cell::new() });
-            self.shelf.brought.push(key.into());
-            self.shelf.note(key, Some(key.len()));
+        if !self.cells.contains_key(key) && self.shelf.ask(key) {
             asked.push(state::keyed(&self.prefix, key));
         }
     }
 
-    /// Asks for what is away and may hold something that has expired.
-    pub fn ask_overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
-        let Some(horizon) = self.horizon_ms.filter(|_| !self.shelf.away.is_empty()) else { return };
-        let now = self.span(watermark.saturating_sub(horizon));
-        let listed =
-            self.expiry.range(..now).flat_map(|(span, keys)| keys.iter().map(move |key| (*span, key)));
-        let due: Vec<Key> = listed
-            .filter(|(span, key)| self.shelf.away.get(*key) == Some(span))
-            .map(|(_, key)| key.clone())
-            .collect();
-        due.iter().for_each(|key| self.ask(key, asked));
+    /// What all entries begin with.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Forgets a stored entry of this store that no later event can reach.
+    pub fn sweep(
+        &mut self,
+        entry: &Entry,
+        watermark: i64,
+        gone: &mut impl FnMut(Arc<Event>),
+    ) -> Result<(), Malformed> {
+        let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
+        self.shelf.see(&key);
+        let Some((_, oldest_needed)) = self.oldest(watermark) else { return Ok(()) };
+        if state::decode_time(entry.value)? >= oldest_needed {
+            return Ok(());
+        }
+        if self.cells.contains_key(&key) {
+            self.expire_key(key, oldest_needed, gone);
+        } else if !self.shelf.knows(&key) {
+            self.deleted.push(entry.key.to_vec());
+        }
+        Ok(())
     }
 
     /// Forgets the keys that are not as they were when last confirmed, and says which.
@@ -284,7 +313,7 @@ impl Store {
         let event = codec.decode_event(entry.value)?;
         let key = Key::from_vec(state::stored_key(entry, self.prefix.len())?);
         let time = event.time;
-        self.shelf.add(&key, cache::weight(&event));
+        self.shelf.add(&key, cache::slot::<Cell>(), size_of::<Stored>() + cache::weight(&event));
         let cell = self.cells.entry_ref(&key[..]).or_insert_with(Cell::new);
         let at = cell.place(event.place());
         cell.events.insert(at, Stored { event: Arc::new(event), persisted: true });
@@ -298,7 +327,8 @@ impl Store {
 impl Cell {
     /// About how many bytes it takes.
     fn weight(&self) -> usize {
-        self.events.iter().map(|stored| cache::weight(&stored.event)).sum()
+        let events = self.events.iter().map(|stored| size_of::<Stored>() + cache::weight(&stored.event));
+        cache::slot::<Cell>() + events.sum::<usize>()
     }
 
     fn new() -> Cell {

@@ -97,6 +97,23 @@ pub fn decode_numbers(value: &[u8]) -> Result<Vec<i64>, Malformed> {
     Ok(numbers)
 }
 
+/// The time of a stored event.
+pub fn decode_time(value: &[u8]) -> Result<i64, Malformed> {
+    let mut cursor = Cursor::new(value);
+    version(&mut cursor)?;
+    cursor.blob()?;
+    cursor.long()?;
+    Ok(cursor.long()?)
+}
+
+/// When a stored occurrence began.
+pub fn decode_start(value: &[u8]) -> Result<i64, Malformed> {
+    let mut cursor = Cursor::new(value);
+    version(&mut cursor)?;
+    (0..3).try_for_each(|_| cursor.long().map(drop))?;
+    Ok(cursor.long()?)
+}
+
 /// Turns what a task keeps into bytes and back.
 #[derive(Clone, Copy)]
 pub struct Codec<'a> {

@@ -406,4 +406,4 @@ def drives(seed: int) -> list[Drive]:
     """Return the ways in which the engines of a seed are driven."""
     random = Random(seed)
     seeds = range(seed * DRIVES, (seed + 1) * DRIVES)
-    return [Drive(), *(Drive(number, random.choice((None, 0, 0, 500))) for number in seeds)]
+    return [Drive(), *(Drive(number, random.choice((None, 0, 0, 2_000))) for number in seeds)]

@@ -120,6 +120,8 @@ class Worker:
         self._engine.advance(topic, min(left, default=self._until + 1) - random.choice((0, 0, 0, 1, 20)))
 
     def _commit(self) -> None:
+        self._engine.sweep(list(self._state.items()))
+        self._engine.swept()
         commit = self._engine.take()
         self._engine.committed()
         for key, value in commit.state:
@@ -141,11 +143,16 @@ class Worker:
         self._go_on()
 
     def _restart(self, random: Random) -> None:
-        """Begin again from what was committed, loaded in any order."""
+        """Begin again from what was committed, in any order: all of it, or only what must be in memory."""
         self._engine = self._begin()
         entries = list(self._state.items())
         random.shuffle(entries)
-        self._engine.load(entries)
+        shelved = tuple(self._engine.shelved)
+        if shelved and random.random() < 0.5:
+            self._engine.load([entry for entry in entries if not entry[0].startswith(shelved)])
+            self._engine.let_go()
+        else:
+            self._engine.load(entries)
         self._go_on()
 
     def _fetch(self, prefixes: list[bytes]) -> list[tuple[bytes, bytes]]:

@@ -351,23 +351,34 @@ impl OperatorNode {
     pub fn expire(&mut self, (seq, watermark): (u64, i64), topics: &Topics, journal: &mut Journal) {
         let (oldest, keys) = self.cells.overdue(watermark);
         for key in keys {
-            let Some(cell) = self.cells.get_mut(&key) else { continue };
-            let (shape, passed, here) = (&self.shape, Vec::new(), (seq, watermark));
-            let mut a = Activation { shape, cell, topics, beside: &[], passed, here, journal: &mut *journal };
-            a.purge(oldest, self.context);
-            // An end that lies so far back overlaps nothing that is still to come.
-            if a.cell.memo().last().is_some_and(|time| *time < oldest) {
-                a.cell.set_memo(Vec::new());
-            }
-            let kept = (0..self.shape.expiring()).flat_map(|list| a.cell.list(list));
-            let earliest = kept.map(|kept| kept.occurrence.start).chain(a.cell.memo().last().copied());
-            let earliest = earliest.min().unwrap_or(watermark);
-            if self.is_needless(&key) {
-                self.forget(&key);
-            } else {
-                self.cells.watch(&key, earliest);
-                self.tidy(&key);
-            }
+            self.expire_key(&key, oldest, (seq, watermark), topics, journal);
+        }
+    }
+
+    fn expire_key(
+        &mut self,
+        key: &Key,
+        oldest: i64,
+        here: (u64, i64),
+        topics: &Topics,
+        journal: &mut Journal,
+    ) {
+        let Some(cell) = self.cells.get_mut(key) else { return };
+        let (shape, passed) = (&self.shape, Vec::new());
+        let mut a = Activation { shape, cell, topics, beside: &[], passed, here, journal };
+        a.purge(oldest, self.context);
+        // An end that lies so far back overlaps nothing that is still to come.
+        if a.cell.memo().last().is_some_and(|time| *time < oldest) {
+            a.cell.set_memo(Vec::new());
+        }
+        let kept = (0..self.shape.expiring()).flat_map(|list| a.cell.list(list));
+        let earliest = kept.map(|kept| kept.occurrence.start).chain(a.cell.memo().last().copied());
+        let earliest = earliest.min().unwrap_or(here.1);
+        if self.is_needless(key) {
+            self.forget(key);
+        } else {
+            self.cells.watch(key, earliest);
+            self.tidy(key);
         }
     }
 
@@ -380,38 +391,56 @@ impl OperatorNode {
         }
     }
 
-    pub fn shelf(&mut self) -> &mut Shelf {
-        &mut self.cells.shelf
+    /// Whether what it keeps can be away: what arrives tells of which binding it is.
+    fn is_told(&self) -> bool {
+        self.shape.is_closed && !self.shape.is_periodic()
+    }
+
+    pub fn shelf(&mut self) -> Option<&mut Shelf> {
+        self.is_told().then_some(&mut self.cells.shelf)
+    }
+
+    /// What the keys begin with of that which can be away.
+    pub fn shelved(&self) -> Vec<Vec<u8>> {
+        self.is_told().then(|| self.cells.prefix().to_vec()).into_iter().collect()
+    }
+
+    pub fn let_go(&mut self) {
+        if self.cells.shelf.bounded {
+            self.cells.let_go();
+        }
     }
 
     /// Says what is away of that which some arrivals need.
     pub fn missing(&mut self, arrived: &[(u8, Occurrence)], asked: &mut Vec<Vec<u8>>) {
-        if self.cells.shelf.away.is_empty() {
+        if !self.cells.shelf.partial {
             return;
         }
         for (port, occurrence) in arrived {
-            match self.shape.bound(self.shape.place_of(*port), occurrence) {
-                Some(bound) if bound.complete && bound.except.is_empty() => {
-                    self.cells.ask(&bound.values, asked)
-                }
-                // What holds for any value is put beside what there is for each.
-                Some(_) => self.cells.ask_all(asked),
-                None => {}
+            if let Some(bound) = self.shape.bound(self.shape.place_of(*port), occurrence) {
+                self.cells.ask(&bound.values, asked);
             }
         }
     }
 
-    pub fn overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
-        self.cells.ask_overdue(watermark, asked);
+    /// Forgets what a stored entry is about, where it has expired.
+    pub fn sweep(
+        &mut self,
+        entry: &Entry,
+        now: (u64, i64),
+        topics: &Topics,
+        journal: &mut Journal,
+    ) -> Result<(), Malformed> {
+        if self.cells.shelf.bounded && entry.key.starts_with(self.cells.prefix()) {
+            if let Some((oldest, key)) = self.cells.sweep(entry, now.1)? {
+                self.expire_key(&key, oldest, now, topics, journal);
+            }
+        }
+        Ok(())
     }
 
     pub fn evict(&mut self, turn: u64, too_much: usize) -> usize {
-        if self.open.is_empty() && !self.shape.is_periodic() {
-            self.cells.evict(turn, too_much)
-        } else {
-            while self.cells.shelf.pop(turn).is_some() {}
-            too_much
-        }
+        self.cells.evict(turn, too_much)
     }
 
     /// What its entries begin with.

@@ -69,6 +69,8 @@ pub struct Shape {
     pub ports: Vec<usize>,
     pub conditions: Vec<Condition>,
     pub parameters: Vec<Parameter>,
+    /// Whether all that is signalled has a value for each of them, so that no cell stands for others.
+    pub is_closed: bool,
     /// Those of which no two have one value.
     pub apart: Vec<usize>,
     /// The slots in the order in which their constituents are written, which decides between simultaneous occurrences.
@@ -105,6 +107,7 @@ impl Shape {
             ports,
             conditions: Vec::new(),
             parameters: Vec::new(),
+            is_closed: raw.parameters.iter().all(|places| is_everywhere(plan, id, places)),
             apart: raw.apart.clone(),
             order: plan.written_order(id).iter().map(|slot| vec![*slot]).collect(),
             tick,
@@ -262,6 +265,19 @@ fn operands(plan: &plan::Plan, raw: &plan::Operator, kind: Kind) -> Result<Vec<P
     // A plan is refused that has nodes with more slots than numbers for them.
     let base = |number: usize| widths[..number].iter().sum::<usize>() as u16;
     Ok(widths.iter().enumerate().map(|(n, width)| Place { base: base(n), width: *width as u16 }).collect())
+}
+
+/// Whether a parameter is an attribute of every event below a node.
+fn is_everywhere(plan: &plan::Plan, id: usize, places: &[plan::Place]) -> bool {
+    let Some(operator) = plan.nodes[id].operator() else { return !places.is_empty() };
+    let mut base = 0;
+    operator.inputs.iter().all(|&input| {
+        let range = base..base + plan.slot_types(input).len();
+        base = range.end;
+        let within = |(slot, field): &plan::Place| range.contains(slot).then(|| (slot - range.start, *field));
+        let there: Vec<plan::Place> = places.iter().filter_map(within).collect();
+        is_everywhere(plan, input, &there)
+    })
 }
 
 fn kind(node: &plan::Node, raw: &plan::Operator) -> Result<Kind, String> {

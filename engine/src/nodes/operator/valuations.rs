@@ -144,7 +144,7 @@ impl OperatorNode {
         }
         if !self.is_needless(key) {
             self.mark(key);
-        } else if self.shape.within_ms.is_none() || !self.open.is_empty() {
+        } else if self.shape.within_ms.is_none() || !self.open.is_empty() || self.cells.shelf.bounded {
             self.forget(key);
         }
     }

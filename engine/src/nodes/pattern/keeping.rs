@@ -3,22 +3,14 @@
 use super::*;
 
 impl PatternNode {
-    pub fn expire(&mut self, (seq, watermark): (u64, i64), journal: &mut Journal) {
+    pub fn expire(&mut self, now: (u64, i64), journal: &mut Journal) {
         let asked = self.constituents.len();
         for part in self.parts() {
             let Part { store, shape } = part;
             let PartShape { slot, own_slots, .. } = &**shape;
-            store.expire(watermark, &mut |event| {
-                journal.expired += 1;
-                if *slot <= asked {
-                    let item = Item { slot: *slot as u16, event };
-                    journal.gone.note(seq, || gone(Reason::Expired, own_slots, item.clone(), None));
-                    let items = || SmallVec::from_iter([item]);
-                    journal.losses.note(seq, || Loss::new(Reason::Expired, watermark, items()));
-                }
-            });
+            store.expire(now.1, &mut |event| note_expired(event, *slot, own_slots, asked, now, journal));
         }
-        self.ahead.expire(watermark);
+        self.ahead.expire(now.1);
     }
 
     pub fn changes(&mut self, codec: &Codec, out: &mut Vec<Change>) {
@@ -47,7 +39,7 @@ impl PatternNode {
     /// Says what is away of that which some arrivals need.
     pub fn missing(&mut self, arrived: &[(u8, Arc<Event>)], asked: &mut Vec<Vec<u8>>) {
         for (port, event) in arrived {
-            for part in self.parts().filter(|part| !part.store.shelf.away.is_empty()) {
+            for part in self.parts().filter(|part| part.store.shelf.partial) {
                 let slot = part.slot;
                 let places: SmallVec<[Slot; 4]> = match usize::from(*port) {
                     0 => part.probe.iter().map(|(_, at)| *at).collect(),
@@ -71,8 +63,28 @@ impl PatternNode {
         self.missing(&incoming, asked);
     }
 
-    pub fn overdue(&mut self, watermark: i64, asked: &mut Vec<Vec<u8>>) {
-        self.parts().for_each(|part| part.store.ask_overdue(watermark, asked));
+    /// What the keys begin with of that which can be away.
+    pub fn shelved(&mut self) -> Vec<Vec<u8>> {
+        let told = self.is_told();
+        self.parts().filter(|_| told).map(|part| part.store.prefix().to_vec()).collect()
+    }
+
+    pub fn let_go(&mut self) {
+        self.parts().filter(|part| part.store.shelf.bounded).for_each(|part| part.store.let_go());
+    }
+
+    /// Forgets what is stored under an entry, where it has expired.
+    pub fn sweep(&mut self, entry: &Entry, now: (u64, i64), journal: &mut Journal) -> Result<(), Malformed> {
+        let asked = self.constituents.len();
+        for part in self.parts() {
+            let Part { store, shape } = part;
+            let PartShape { slot, own_slots, .. } = &**shape;
+            if store.shelf.bounded && entry.key.starts_with(store.prefix()) {
+                let note = &mut |event| note_expired(event, *slot, own_slots, asked, now, journal);
+                store.sweep(entry, now.1, note)?;
+            }
+        }
+        Ok(())
     }
 
     pub fn evict(&mut self, turn: u64, too_much: usize) -> usize {
@@ -149,5 +161,23 @@ impl PatternNode {
     pub fn bytes(&self) -> usize {
         self.stores().map(Store::bytes).sum::<usize>()
             + self.pending.as_ref().map_or(0, |pending| pending.bytes())
+    }
+}
+
+/// Notes that an event of a part has expired; those of constituents are told to who asks why nothing came of them.
+fn note_expired(
+    event: Arc<Event>,
+    slot: usize,
+    own_slots: &[Slot],
+    constituents: usize,
+    (seq, watermark): (u64, i64),
+    journal: &mut Journal,
+) {
+    journal.expired += 1;
+    if slot <= constituents {
+        let item = Item { slot: slot as u16, event };
+        journal.gone.note(seq, || gone(Reason::Expired, own_slots, item.clone(), None));
+        let items = || SmallVec::from_iter([item]);
+        journal.losses.note(seq, || Loss::new(Reason::Expired, watermark, items()));
     }
 }
