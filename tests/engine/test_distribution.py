@@ -1,6 +1,7 @@
 """Distribution changes nothing: the tasks of a plan write together what one task for everything writes."""
 
 import re
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -68,11 +69,17 @@ def program(random: Random) -> Plan:
     chosen = [random.choice(rules) for rules in (LOCAL, ROUTED, GLOBAL)]
     chosen += random.sample([*LOCAL, *ROUTED, *GLOBAL], 2)
     text = "\n".join(dict.fromkeys(chosen))
-    for name, rule in random.sample(sorted(ABOVE.items()), 3):
-        needed = re.findall("Fire|Pair|Seen|Near", rule)
-        if all(f"define {other} " in text for other in needed):
-            text += f"\ndefine {name} {rule};"
+    text += "\n".join(above(text, random.sample(sorted(ABOVE), 3)))
     return compile_rules(EVENTS + text, app="test")
+
+
+def above(text: str, names: Iterable[str] = tuple(ABOVE)) -> list[str]:
+    """Return the definitions over complex events for which the text has all that they need."""
+    return [
+        f"define {name} {ABOVE[name]};"
+        for name in names
+        if all(f"define {other} " in text for other in re.findall("Fire|Pair|Seen|Near", ABOVE[name]))
+    ]
 
 
 def history(random: Random, partitions: int) -> Logs:

@@ -1,9 +1,11 @@
 """Distribution changes nothing, on the real broker: local, routed and global rules, workers that come and go.
 
-What workers commit together is what one task for everything detects in the same log, each once.
+What workers commit together is what one task for everything detects in the same log, and what the oracle
+says of it: each once, with an identity that is its own.
 """
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -15,17 +17,22 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.engine.fleet import Logs, undivided
 from tests.engine.history import Record
-from tests.engine.test_distribution import GLOBAL, LOCAL, ROUTED
+from tests.engine.test_distribution import GLOBAL, LOCAL, ROUTED, above
+from tests.oracle.history import Input
+from tests.oracle.run import detect
 from tests.workers.conftest import DEADLINE_S, eventually, kill
+from tests.workers.telling import OWN_ID, Told, by_oracle, by_workers
 from tocsin.complex_event import ComplexEvent
 from tocsin.errors import UnavailableError
 from tocsin.publisher import Publisher
+from tocsin.schemas import decode, event_schema, split
 from tocsin.services import ServiceSet
 from tocsin.subscriber import Subscriber
 from tocsin.topology import Plan, compile_rules
@@ -38,11 +45,18 @@ SEEDS = int(os.environ.get("CHAOS_SEEDS", "2"))
 ACTIONS = 3
 
 EVENTS = """
-event Temp  (area: string, sensor: string, value: long) on "{temps}" key area lateness 1 s idle 500 ms;
-event Smoke (area: string, sensor: string) on "{smoke}" key area lateness 1 s idle 500 ms;
-event Badge (person: string, area: string) on "{badges}" key person lateness 1 s idle 500 ms;
-event Tag   (n: long) on "{tags}" lateness 1 s idle 500 ms;
+event Temp  (id: string, area: string, sensor: string, value: long)
+  on "{temps}" key area id id lateness 1 s idle 500 ms;
+event Smoke (id: string, area: string, sensor: string)
+  on "{smoke}" key area id id lateness 1 s idle 500 ms;
+event Badge (id: string, person: string, area: string)
+  on "{badges}" key person id id lateness 1 s idle 500 ms;
+event Tag   (id: string, n: long) on "{tags}" id id lateness 1 s idle 500 ms;
 """
+
+
+def _long_after_ms() -> int:
+    return int(time.time() * 1000) + 60_000
 
 
 class Crowd:
@@ -55,6 +69,7 @@ class Crowd:
         self._partitions = partitions
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self._publisher = Publisher(services.bootstrap, None, plan)
+        self._ids = itertools.count()
 
     def start(self, name: str) -> None:
         command = [sys.executable, "-m", "tocsin", "run", str(self._file), "--instance", name]
@@ -91,7 +106,8 @@ class Crowd:
     def stop(self, name: str) -> None:
         process = self.running.pop(name)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(DEADLINE_S) == 0
+        # One that has not begun yet has nothing to bring to an end: the signal ends it.
+        assert process.wait(DEADLINE_S) in {0, -signal.SIGTERM}
 
     def close(self) -> None:
         for name in list(self.running):
@@ -99,7 +115,7 @@ class Crowd:
         self._publisher.close()
 
     def publish(self, random: Random, count: int) -> None:
-        """Publish events of now, out of order by less than the lateness."""
+        """Publish events of now, out of order by less than the lateness, some of them twice."""
         for number in range(count):
             area, sensor = random.choice("abcdefgh"), random.choice("xyz")
             name, values = random.choice(
@@ -110,11 +126,15 @@ class Crowd:
                     ("Tag", {"n": number}),
                 ]
             )
-            self._publisher.publish(name, values, int(time.time() * 1000) - random.randrange(500))
+            values |= {OWN_ID: str(next(self._ids))}
+            at_ms = int(time.time() * 1000) - random.randrange(500)
+            # Records with one id must have one key; those of tags have none.
+            for _ in range(2 if name != "Tag" and random.random() < 0.1 else 1):
+                self._publisher.publish(name, values, at_ms)
         self._publisher.flush()
 
-    def expected(self) -> Counter[str]:
-        """Return the identities of what one task for everything detects in the log."""
+    def log(self) -> Logs:
+        """Return all that was published, as it lies on the broker."""
         logs: Logs = {}
         consumer = Consumer(
             {
@@ -131,8 +151,25 @@ class Crowd:
                     _, at_ms = message.timestamp()
                     log.append(Record(message.offset() or 0, at_ms, message.key(), message.value()))
         consumer.close()
-        found = undivided(self.plan, logs, self._partitions, int(time.time() * 1000) + 60_000)
+        return logs
+
+    def by_one_task(self, logs: Logs) -> Counter[str]:
+        """Return the identities of what one task for everything detects."""
+        found = undivided(self.plan, logs, self._partitions, _long_after_ms())
         return Counter(identity.decode() for _, identity, _ in found.elements())
+
+    def by_oracle(self, logs: Logs) -> Counter[Told]:
+        """Return what the oracle detects."""
+        by_topic = {event.topic: event for event in self.plan.input_types}
+        events = []
+        for (topic, _), log in sorted(logs.items()):
+            schema = event_schema(by_topic[topic].to_dict(), self.plan.app)
+            for record in log:
+                values = cast("dict[str, Any]", decode(schema, split(record.value or b"").body))
+                events.append(Input(by_topic[topic].name, record.timestamp, values))
+        detected = detect(self._file.read_text(encoding="utf-8"), events, until=_long_after_ms())
+        names = [defined.name for defined in self.plan.defined_types]
+        return Counter(by_oracle(found) for name in names for found in detected.of(name))
 
     def committed(self) -> list[ComplexEvent]:
         """Return what a committed reader sees."""
@@ -156,6 +193,7 @@ def crowd(
     def make(random: Random, partitions: int) -> Crowd:
         names = {stem: topic(stem, partitions=partitions) for stem in ("temps", "smoke", "badges", "tags")}
         rules = [rule for kind in (LOCAL, ROUTED, GLOBAL) for rule in random.sample(kind, 2)]
+        rules += above("\n".join(rules))
         app = unique("crowd")
         file = tmp_path / f"{app}.tocsin"
         file.write_text(EVENTS.format(**names) + "\n".join(rules), encoding="utf-8")
@@ -199,7 +237,8 @@ def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
     random = Random(seed)
     workers = crowd(random, (3, 1, 8)[seed % 3])
     live(workers, random)
-    wanted = workers.expected()
+    logs = workers.log()
+    wanted = workers.by_one_task(logs)
     assert len(wanted) > 100
 
     def found() -> Counter[str]:
@@ -207,6 +246,9 @@ def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
 
     eventually("all that one task detects", lambda: wanted <= found())
     assert found() == wanted
+    identities, told = zip(*by_workers(workers.committed()), strict=True)
+    assert Counter(told) == workers.by_oracle(logs)
+    assert len(set(identities)) == len(set(told)) == len(told), "each once, and each with its own identity"
     ends: dict[tuple[str, object], list[int]] = {}
     for event in workers.committed():
         if "area" in event.attributes:
@@ -231,7 +273,7 @@ def test_little_room_for_what_waits_changes_nothing(
         workers.publish(random, 300)
         eventually("something to come out", lambda: bool(workers.committed()))
         workers.publish(random, 300)
-        wanted = workers.expected()
+        wanted = workers.by_one_task(workers.log())
         eventually("all", lambda: wanted <= Counter(event.identity for event in workers.committed()))
     assert Counter(event.identity for event in workers.committed()) == wanted
     assert went_back.is_set()

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.oracle.history import Input, Occurrence, event
+from tests.oracle.history import Input, event
 from tests.oracle.run import detect
 from tests.workers.conftest import eventually
-from tocsin.complex_event import ComplexEvent
+from tests.workers.telling import Told, by_oracle, by_workers
 from tocsin.errors import UnavailableError
 from tocsin.publisher import Publisher
 from tocsin.services import ServiceSet
@@ -98,22 +98,6 @@ def history(now_ms: int) -> list[Input]:
     ]
 
 
-def told(name: str, attributes: Iterable[tuple[str, object]], start: int, end: int, roles: object) -> str:
-    """Return a line that both sides can say."""
-    return f"{name} {sorted(attributes)} {start} {end} {roles}"
-
-
-def by_oracle(found: Occurrence) -> str:
-    players = sorted((role, p.type, p.time) for role, occurred in found.roles.items() for p in occurred)
-    values = ((n, list(v) if isinstance(v, tuple) else v) for n, v in found.attributes.items())
-    return told(found.type, values, found.start, found.end, players)
-
-
-def by_worker(found: ComplexEvent) -> str:
-    players = sorted((part.role, part.type, part.time_ms) for part in found.provenance)
-    return told(found.type, found.attributes.items(), found.start_ms, found.end_ms, players)
-
-
 def test_workers_commit_what_the_oracle_says(services: ServiceSet, tmp_path: Path) -> None:
     app = f"language-{uuid.uuid4().hex[:8]}"
     text = RULES.format(app=app)
@@ -132,11 +116,11 @@ def test_workers_commit_what_the_oracle_says(services: ServiceSet, tmp_path: Pat
     wanted = Counter(by_oracle(found) for name in names for found in detected.of(name))
     assert all(detected.of(name) for name in names), "a rule that never fires shows nothing"
 
-    def committed() -> Counter[str]:
+    def committed() -> Counter[Told]:
         try:
             topics = [defined.topic for defined in plan.defined_types]
             with Subscriber(services.bootstrap, services.registry_url, topics, start="earliest") as reader:
-                return Counter(map(by_worker, reader.read_all()))
+                return Counter(told for _, told in by_workers(list(reader.read_all())))
         except UnavailableError:  # the worker has not created the topics yet
             return Counter()
 
