@@ -1,6 +1,6 @@
 """The language and the plan: text to tokens, tree, passes, plan."""
 
-from tocsin.topology.compiler import compile_rules, format_rules, parse
+from tocsin.topology.compiler import compile_rules, format_rules, parse, replan
 from tocsin.topology.errors import AppNameError, Diagnostic, RuleErrors, Source, Span, TocsinError
 from tocsin.topology.plan import EventType, Origin, Plan, PlanField, RuleSummary
 from tocsin.topology.terms import Scalar
@@ -21,4 +21,5 @@ __all__ = [
     "compile_rules",
     "format_rules",
     "parse",
+    "replan",
 ]

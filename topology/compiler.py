@@ -1,7 +1,7 @@
 """The front door: text to tree, text to plan, text to text."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tocsin.topology.errors import AppNameError, Report, Source
@@ -32,8 +32,16 @@ def format_rules(text: str, filename: str = "<rules>") -> str:
     return str(parse(text, filename))
 
 
-def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) -> Plan:
+def compile_rules(
+    rules: str | Program,
+    filename: str = "<rules>",
+    *,
+    app: str,
+    partitions: Mapping[str, int] | None = None,
+) -> Plan:
     """Return the plan of a rule file, or of rules built in code; raise RuleErrors with every mistake in it.
+
+    `partitions` is how many the input topics have; those that are not told of have the same number.
 
     >>> plan = compile_rules('event Tick (id: long) on "ticks" key id; define Tock from Tick;', app="clock")
     >>> [event.topic for event in plan.defined_types]
@@ -43,10 +51,11 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
         message = f"{app!r} cannot name an application: use 1 to 100 letters, digits, `-`, `_` and `.`"
         raise AppNameError(message)
     # What was built in code is read back from its text, so that mistakes have a place.
-    report = Report(Source(str(rules), filename))
+    text = str(rules)
+    report = Report(Source(text, filename))
     with _uncollected():
         program = parse_program(report)
-        compilation = Compilation(app, program, report, doubtful=set(program.broken))
+        compilation = Compilation(app, program, report, set(program.broken), partitions or {})
         for run in PASSES:
             run(compilation)
     known = remembered(compilation)
@@ -57,7 +66,19 @@ def compile_rules(rules: str | Program, filename: str = "<rules>", *, app: str) 
         subtopologies=tuple(compilation.subtopologies),
         enums=tuple(compilation.enums.values()),
         warnings=report.warnings(),
+        text=text,
     )
+
+
+def replan(plan: Plan, partitions: Mapping[str, int]) -> Plan:
+    """Return the plan of the same rules for input topics with so many partitions.
+
+    Only where they differ is it another one: events are sent on to where there are as many as needed.
+    """
+    counts = {topic: partitions[topic] for topic in plan.input_topics if topic in partitions}
+    if len(set(counts.values())) <= 1:
+        return plan
+    return compile_rules(plan.text, app=plan.app, partitions=counts)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ The typing passes fill it from the tree; behind `raise_mistakes` everything in i
 is known, every term typed, every rule has a source.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -249,13 +249,15 @@ class Compilation:
     `declared` says what each name was declared as; of two declarations of one name, it is the first. `types`
     holds events, definitions and facts in the order of the file, `unused` the named expressions that
     no rule uses: they are checked all the same. `doubtful` names the types whose attributes, `unkeyed` those
-    whose keys were reported as wrong: what rests on them is not judged.
+    whose keys were reported as wrong: what rests on them is not judged. `partitions` is how many each topic
+    has, of those whose number is known.
     """
 
     app: str
     program: Program
     report: Report
     doubtful: set[str]
+    partitions: Mapping[str, int] = field(default_factory=dict)
     unkeyed: set[str] = field(default_factory=set)
     declared: dict[str, tree.Declaration] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)

@@ -124,7 +124,10 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compiled rule file. Its `warnings` say what in it may surprise; they are not in its JSON form."""
+    """A compiled rule file.
+
+    Its `warnings` say what in it may surprise, its `text` is what was compiled; neither is in its JSON form.
+    """
 
     app: str
     types: tuple[EventType, ...]
@@ -133,6 +136,7 @@ class Plan:
     enums: tuple[Enumeration, ...] = ()
     format: int = FORMAT
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    text: str = field(default="", compare=False, repr=False)
 
     @property
     def input_types(self) -> tuple[EventType, ...]:

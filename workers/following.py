@@ -25,8 +25,8 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 from tocsin import schemas
 from tocsin.topology.plan import EventType, Plan
 from tocsin.workers import kafka
-from tocsin.workers.errors import BrokerAway, TakenWrong
-from tocsin.workers.marks import CARD, UNTOLD_MS, Card
+from tocsin.workers.errors import BrokerAway, TakenWrong, TopicsWrong
+from tocsin.workers.marks import CARD, INPUTS, UNTOLD_MS, Card
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.task import Task
 from tocsin.workers.topics import Names, partition_counts
@@ -44,6 +44,8 @@ class Marks:
     def __init__(self, settings: WorkerSettings, app: str) -> None:
         self.app = app
         self.card: Card | None = None
+        self.inputs: dict[str, int] = {}
+        """How many partitions the topics have that the application has read."""
         self._brokers = settings.brokers
         self._watermarks_ms: dict[str, int] = {}
         self._at = TopicPartition(Names(app).watermarks, 0, OFFSET_BEGINNING)
@@ -100,6 +102,8 @@ class Marks:
     def _take(self, key: bytes, value: bytes | None) -> None:
         if key == CARD:
             self.card = None if value is None else Card.from_json(value)
+        elif key == INPUTS:
+            self.inputs = {} if value is None else json.loads(value)
         elif value is None:
             # The application was reset: the task will begin anew.
             self._watermarks_ms.pop(key.decode(), None)
@@ -141,6 +145,23 @@ def read_marks(settings: WorkerSettings, app: str) -> Marks:
     return marks
 
 
+def check_inputs(plan: Plan, counts: Mapping[str, int], settings: WorkerSettings) -> None:
+    """Raise TopicsWrong where a topic has other partitions than when the application began to read it."""
+    began = inputs_of(plan.app, counts, settings)
+    for topic in plan.input_topics:
+        if began.get(topic, counts[topic]) != counts[topic]:
+            raise TopicsWrong(
+                f"Topic '{topic}' has {counts[topic]} partitions, but had {began[topic]} when '{plan.app}' "
+                "began to read it: state and input no longer fit together. Stop all workers, `tocsin reset`, "
+                "and run again."
+            )
+
+
+def inputs_of(app: str, counts: Mapping[str, int], settings: WorkerSettings) -> dict[str, int]:
+    """Return the partitions that the topics of an application had when it began to read them, if it did."""
+    return read_marks(settings, app).inputs if Names(app).watermarks in counts else {}
+
+
 def differences(plan: Plan, app: str, card: Card) -> Iterator[str]:
     """Say what keeps a plan from taking what it declares from an application, a sentence each."""
     if plan.app in card.takes:
@@ -180,8 +201,8 @@ def withdraw(settings: WorkerSettings, app: str) -> None:
         return
     marks = read_marks(settings, app)
     producer = Producer({"bootstrap.servers": settings.brokers, "logger": kafka.CLIENT_LOG, "acks": "all"})
-    for name in marks.tasks:
-        producer.produce(topic, None, name.encode(), 0)
+    for key in (INPUTS, *(name.encode() for name in marks.tasks)):
+        producer.produce(topic, None, key, 0)
     if producer.flush(kafka.ANSWER_TIMEOUT_S):
         raise BrokerAway(f"Kafka at {settings.brokers} did not answer in time.")
 

@@ -3,6 +3,7 @@
 It has one compacted topic for that. A record a task holds the watermark that its last commit went to, in the
 same transaction: whatever of an earlier time the task found is committed with it, or was before. One more
 record is the application's card, which says which tasks there are: one that has told nothing yet counts, too.
+And one is for itself: how many partitions the topics have that it reads, for which its state was made.
 """
 
 import json
@@ -16,7 +17,9 @@ from tocsin.workers.task import Task
 from tocsin.workers.topics import Names
 
 CARD = b"application"
-"""The key of the card; the others are names of tasks."""
+"""The key of the card."""
+INPUTS = b"inputs"
+"""The key of the partitions of the input topics; all others are names of tasks."""
 
 UNTOLD_MS = -(2**63)
 """The watermark of a task that has told nothing yet."""
@@ -78,11 +81,12 @@ def card_of(plan: Plan, counts: Mapping[str, int], taken: Mapping[str, Card]) ->
 class Teller:
     """Tells how far the tasks of a sub-topology have come."""
 
-    def __init__(self, plan: Plan, subtopology: Subtopology, card: Card) -> None:
+    def __init__(self, plan: Plan, subtopology: Subtopology, card: Card, counts: Mapping[str, int]) -> None:
         self.topic = Names(plan.app).watermarks
         self._name = subtopology.name
         self._publishes = bool(subtopology.subscribers)
         self._card = card.to_json()
+        self._inputs = json.dumps({topic: counts[topic] for topic in plan.input_topics}).encode()
         self._introduced = False
         self._told: dict[int, tuple[int, int]] = {}
 
@@ -94,6 +98,8 @@ class Teller:
 
     def records(self, task: Task) -> Iterable[tuple[bytes, bytes]]:
         """Return what belongs into the commit of a task, as keys and values."""
+        if not self._introduced:
+            yield INPUTS, self._inputs
         if self._publishes and not self._introduced:
             yield CARD, self._card
         if self._publishes:

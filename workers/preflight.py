@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from tocsin.topology.plan import DefineNode, Plan, RuleNode, SourceNode
+from tocsin.topology import replan
+from tocsin.topology.plan import DefineNode, Placement, Plan, RuleNode, SourceNode
 from tocsin.topology.planning.reach import below
 from tocsin.topology.printer import print_ms
 from tocsin.workers import kafka
@@ -33,6 +34,11 @@ def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
     ]
 
 
+def planned(plan: Plan, settings: WorkerSettings) -> Plan:
+    """Return the plan that workers would run, by the partitions that the topics have."""
+    return replan(plan, partition_counts(kafka.admin(settings), settings.brokers))
+
+
 def _missing(plan: Plan, counts: dict[str, int]) -> Iterator[str]:
     taken = {event.topic for event in plan.taken_types}
     for topic in plan.input_topics:
@@ -48,11 +54,25 @@ def _untakable(plan: Plan, settings: WorkerSettings, absent: Collection[str | No
 
 
 def _uneven(plan: Plan, counts: dict[str, int]) -> Iterator[str]:
-    for sub in plan.subtopologies:
-        known = {topic: counts[topic] for topic in sub.topics if topic in counts}
-        if len(set(known.values())) > 1:
-            listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(known.items()))
-            yield f"Topics that are joined by key differ in their partitions: {listed}."
+    """Yield what is planned otherwise because topics differ in their partitions."""
+    live = replan(plan, counts)
+    sent = [forward for sub in live.subtopologies for forward in sub.forwards]
+    for sub in live.subtopologies:
+        joined = [topic for topic in sub.topics if topic in live.input_topics and topic in counts]
+        for forward in sent:
+            event = live.types[forward.type]
+            if forward.topic in sub.topics and forward.key is not None and forward.key == event.key:
+                others = " and ".join(f"'{topic}', which has {counts[topic]}" for topic in joined)
+                yield (
+                    f"Topic '{event.topic}' has {counts[event.topic]} partitions, and is joined with "
+                    f"{others}: {event.name} is sent on by {event.fields[forward.key].name}."
+                )
+    for before, now in zip(plan.summary(), live.summary(), strict=True):
+        if before.kind != now.kind == Placement.GLOBAL:
+            yield (
+                f"{now.name} runs in one place: no key ties its events, and their topics differ in their "
+                "partitions."
+            )
 
 
 def _short(plan: Plan, kept: dict[str, int]) -> Iterator[str]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tocsin.topology.plan import Plan
+from tocsin.topology import Plan, replan
 from tocsin.workers import kafka, place
 from tocsin.workers.errors import WorkerError
-from tocsin.workers.following import withdraw
+from tocsin.workers.following import inputs_of, withdraw
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.topics import Names, await_gone, sent_on
+from tocsin.workers.topics import Names, await_gone, partition_counts, sent_on
 
 
 def reset(plan: Plan, settings: WorkerSettings) -> None:
@@ -24,16 +24,20 @@ def reset(plan: Plan, settings: WorkerSettings) -> None:
        sent on, then the offsets. Wherever this is cut off, doing it again finishes it, and a worker that
        starts in between says that state and offsets do not fit.
     """
-    names = Names(plan.app)
-    groups = [names.group(sub.name) for sub in plan.subtopologies]
-    admin = kafka.admin(settings)
+    names, admin = Names(plan.app), kafka.admin(settings)
+    counts = partition_counts(admin, settings.brokers)
+    # What ran depends on the partitions that topics had, and they may have grown since.
+    plans = [plan, replan(plan, counts), replan(plan, inputs_of(plan.app, counts, settings))]
+    subtopologies = sorted({sub.name for one in plans for sub in one.subtopologies})
+    groups = [names.group(name) for name in subtopologies]
     try:
         for group in groups:
             _refuse_members(admin, group)
         withdraw(settings, plan.app)
         _forget_local(settings.state_dir, plan.app)
-        changelogs = [names.changelog(sub.name) for sub in plan.subtopologies]
-        _delete_topics(admin, [*changelogs, *sorted(sent_on(plan)), names.status], settings.brokers)
+        changelogs = [names.changelog(name) for name in subtopologies]
+        between = sorted({topic for one in plans for topic in sent_on(one)})
+        _delete_topics(admin, [*changelogs, *between, names.status], settings.brokers)
         for future in admin.delete_consumer_groups(groups, request_timeout=ANSWER_TIMEOUT_S).values():
             _unless(KafkaError.GROUP_ID_NOT_FOUND, future.result)
     except KafkaException as error:

@@ -20,7 +20,8 @@ def check_runnable(plan: Plan) -> None:
         for rule in _beginning_alone(plan, sub) if plan.behind(sub) or not sub.topics else ():
             raise NotRunnable(
                 f"{rule} cannot run yet: it may begin with a time alone, and its events are not tied by the "
-                "keys of their topics. Tie them by a key, or let it begin with an event."
+                "keys of their topics, or these differ in their partitions. Tie them by a key, or let it "
+                "begin with an event."
             )
 
 

@@ -127,7 +127,7 @@ class Strand:
         name = f"{self._names.group(self._subtopology.name)}.{self._place.name}"
         producer = kafka.transactional_producer(self._settings, name)
         card = card_of(self._plan, self._counts, self._cards)
-        self._teller = Teller(self._plan, self._subtopology, card)
+        self._teller = Teller(self._plan, self._subtopology, card, self._counts)
         self._committer = Committer(
             producer, self._formats, self._changelog, self._changelog_id, self._teller
         )

@@ -58,8 +58,8 @@ class Names:
         return f"tocsin.{self.app}.{subtopology}"
 
 
-def prepare(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[str, int]:
-    """Verify the topics of an application, create what may be created, and return all partition counts."""
+def prepare_inputs(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[str, int]:
+    """Verify the topics an application reads, create them if told to, and return all partition counts."""
     counts = partition_counts(admin, settings.brokers)
     for event in plan.taken_types:
         if not topics_of(event) <= counts.keys():
@@ -68,8 +68,13 @@ def prepare(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[st
     if missing and not settings.create_inputs:
         raise TopicsWrong(_missing_inputs(plan, missing, settings.brokers))
     _create(admin, {topic: (settings.partitions, {}) for topic in missing}, settings)
-    counts |= dict.fromkeys(missing, settings.partitions)
+    return counts | dict.fromkeys(missing, settings.partitions)
 
+
+def prepare_own(
+    admin: AdminClient, plan: Plan, counts: dict[str, int], settings: WorkerSettings
+) -> dict[str, int]:
+    """Verify an application's own topics, create what may be created, and return all partition counts."""
     own = _own_topics(plan, counts, settings)
     absent = {topic: spec for topic, spec in own.items() if topic not in counts}
     if absent and not settings.create_topics:
@@ -78,7 +83,7 @@ def prepare(admin: AdminClient, plan: Plan, settings: WorkerSettings) -> dict[st
             f"These topics are missing on {settings.brokers}, and may not be created: {wanted}."
         )
     _create(admin, absent, settings)
-    counts |= {topic: spec[0] for topic, spec in absent.items()}
+    counts = counts | {topic: spec[0] for topic, spec in absent.items()}
     names = Names(plan.app)
     fixed = {names.changelog(sub.name) for sub in plan.subtopologies} | sent_on(plan)
     for topic in sorted(fixed):
@@ -131,15 +136,12 @@ def _own_topics(
 
 
 def _task_count(plan: Plan, sub: Subtopology, counts: dict[str, int]) -> int:
-    inputs = {topic: counts[topic] for topic in sub.topics if topic in plan.input_topics}
     if sub.kind is Placement.GLOBAL:
         return len(sub.groups)
-    if len(set(inputs.values())) > 1:
-        listed = ", ".join(f"'{topic}' has {count}" for topic, count in sorted(inputs.items()))
-        raise TopicsWrong(
-            f"The input topics must have the same number of partitions to be read together: {listed}."
-        )
-    return max(inputs.values(), default=max(counts[topic] for topic in plan.behind(sub) or plan.input_topics))
+    read = {counts[topic] for topic in sub.topics if topic in plan.input_topics}
+    # A plan for these topics reads only such together as have the same number.
+    (count,) = read or {max(counts[topic] for topic in plan.behind(sub) or plan.input_topics)}
+    return count
 
 
 def partition_counts(admin: AdminClient, brokers: str) -> dict[str, int]:

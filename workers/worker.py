@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from tocsin.topology.plan import Plan
+from tocsin.topology import Plan, replan
 from tocsin.workers import following, kafka, place, topics
 from tocsin.workers.memory import divide
 from tocsin.workers.place import Place
@@ -34,13 +34,18 @@ class Worker:
         """Work until `stop` is set; then commit, hand the partitions over, and return."""
         own = place.take(self._settings.state_dir, self._plan.app, self._settings.instance)
         try:
-            counts = topics.prepare(kafka.admin(self._settings), self._plan, self._settings)
-            cards = following.meet(self._plan, self._settings)
-            memory = divide(self._settings.state_memory_bytes, topics.task_count(self._plan, counts))
-            standbys = Standbys(self._plan, self._settings, own, counts, memory)
+            admin = kafka.admin(self._settings)
+            counts = topics.prepare_inputs(admin, self._plan, self._settings)
+            following.check_inputs(self._plan, counts, self._settings)
+            plan = replan(self._plan, counts)
+            check_runnable(plan)
+            counts = topics.prepare_own(admin, plan, counts, self._settings)
+            cards = following.meet(plan, self._settings)
+            memory = divide(self._settings.state_memory_bytes, topics.task_count(plan, counts))
+            standbys = Standbys(plan, self._settings, own, counts, memory)
             strands = [
                 Strand(
-                    self._plan,
+                    plan,
                     sub,
                     self._settings,
                     own,
@@ -49,7 +54,7 @@ class Worker:
                     cards=cards,
                     standbys=standbys,
                 )
-                for sub in self._plan.subtopologies
+                for sub in plan.subtopologies
             ]
             _run_all([*(strand.run for strand in strands), *standbys.runs], stop)
         finally:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -44,6 +44,11 @@ SEEDS = int(os.environ.get("CHAOS_SEEDS", "2"))
 """How many lives are lived; `make chaos` lives more."""
 ACTIONS = 3
 
+STEMS = ("temps", "smoke", "badges", "tags")
+UNEVEN = (3, 5, 2, 4)
+PARTITIONS = ((3,) * 4, (1,) * 4, (8,) * 4, UNEVEN)
+"""Of the topics, by their stems."""
+
 EVENTS = """
 event Temp  (id: string, area: string, sensor: string, value: long)
   on "{temps}" key area id id lateness 1 s idle 500 ms;
@@ -62,7 +67,7 @@ def _long_after_ms() -> int:
 class Crowd:
     """Worker processes of one application, and what is published to it."""
 
-    def __init__(self, services: ServiceSet, plan: Plan, file: Path, partitions: int) -> None:
+    def __init__(self, services: ServiceSet, plan: Plan, file: Path, partitions: Mapping[str, int]) -> None:
         self._services = services
         self.plan = plan
         self._file = file
@@ -82,8 +87,8 @@ class Crowd:
             self.running[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     @contextlib.contextmanager
-    def inside(self, max_waiting: int) -> Iterator[None]:
-        """A worker in a thread of this process, with little room."""
+    def inside(self, max_waiting: int = 10_000) -> Iterator[None]:
+        """A worker in a thread of this process, with so much room for what waits."""
         settings = WorkerSettings(
             brokers=self._services.bootstrap,
             registry=self._services.registry_url,
@@ -144,7 +149,7 @@ class Crowd:
             }
         )
         for topic in self.plan.input_topics:
-            for partition in range(self._partitions):
+            for partition in range(self._partitions[topic]):
                 consumer.assign([TopicPartition(topic, partition, 0)])
                 log = logs[topic, partition] = []
                 while (message := consumer.poll(DEADLINE_S)) is not None and message.error() is None:
@@ -155,7 +160,7 @@ class Crowd:
 
     def by_one_task(self, logs: Logs) -> Counter[str]:
         """Return the identities of what one task for everything detects."""
-        found = undivided(self.plan, logs, self._partitions, _long_after_ms())
+        found = undivided(self.plan, logs, max(self._partitions.values()), _long_after_ms())
         return Counter(identity.decode() for _, identity, _ in found.elements())
 
     def by_oracle(self, logs: Logs) -> Counter[Told]:
@@ -187,11 +192,12 @@ class Crowd:
 @pytest.fixture
 def crowd(
     services: ServiceSet, topic: Callable[..., str], unique: Callable[[str], str], tmp_path: Path
-) -> Iterator[Callable[[Random, int], Crowd]]:
+) -> Iterator[Callable[..., Crowd]]:
     crowds: list[Crowd] = []
 
-    def make(random: Random, partitions: int) -> Crowd:
-        names = {stem: topic(stem, partitions=partitions) for stem in ("temps", "smoke", "badges", "tags")}
+    def make(random: Random, counts: Sequence[int]) -> Crowd:
+        names = {stem: topic(stem, partitions=count) for stem, count in zip(STEMS, counts, strict=True)}
+        partitions = dict(zip(names.values(), counts, strict=True))
         rules = [rule for kind in (LOCAL, ROUTED, GLOBAL) for rule in random.sample(kind, 2)]
         rules += above("\n".join(rules))
         app = unique("crowd")
@@ -230,13 +236,8 @@ def live(workers: Crowd, random: Random) -> None:
         workers.start("one")
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
-    crowd: Callable[[Random, int], Crowd], seed: int
-) -> None:
-    random = Random(seed)
-    workers = crowd(random, (3, 1, 8)[seed % 3])
-    live(workers, random)
+def assert_exact(workers: Crowd) -> None:
+    """Wait for all that is to be found, then show that it is there once, and nothing else is."""
     logs = workers.log()
     wanted = workers.by_one_task(logs)
     assert len(wanted) > 100
@@ -249,6 +250,16 @@ def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
     identities, told = zip(*by_workers(workers.committed()), strict=True)
     assert Counter(told) == workers.by_oracle(logs)
     assert len(set(identities)) == len(set(told)) == len(told), "each once, and each with its own identity"
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
+    crowd: Callable[..., Crowd], seed: int
+) -> None:
+    random = Random(seed)
+    workers = crowd(random, PARTITIONS[seed % len(PARTITIONS)])
+    live(workers, random)
+    assert_exact(workers)
     ends: dict[tuple[str, object], list[int]] = {}
     for event in workers.committed():
         if "area" in event.attributes:
@@ -258,10 +269,10 @@ def test_what_workers_commit_does_not_depend_on_how_they_are_spread(
 
 
 def test_little_room_for_what_waits_changes_nothing(
-    crowd: Callable[[Random, int], Crowd], monkeypatch: pytest.MonkeyPatch
+    crowd: Callable[..., Crowd], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random, went_back = Random(7), threading.Event()
-    workers, go_back = crowd(random, 3), Strand._go_back
+    workers, go_back = crowd(random, PARTITIONS[0]), Strand._go_back
 
     def noted(strand: Strand, task: Task) -> None:
         if task.engine.passed_over is not None:
@@ -277,3 +288,13 @@ def test_little_room_for_what_waits_changes_nothing(
         eventually("all", lambda: wanted <= Counter(event.identity for event in workers.committed()))
     assert Counter(event.identity for event in workers.committed()) == wanted
     assert went_back.is_set()
+
+
+def test_topics_that_differ_in_their_partitions_change_nothing(crowd: Callable[..., Crowd]) -> None:
+    random = Random(36)
+    workers = crowd(random, (3, 5, 5, 5))
+    kinds = {rule.name: rule.kind for rule in workers.plan.summary()}
+    assert kinds["Fire"] == kinds["Pair"] == "local", "of temps and smoke, by their own key"
+    with workers.inside():
+        workers.publish(random, 300)
+        assert_exact(workers)

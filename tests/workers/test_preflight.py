@@ -1,10 +1,15 @@
 """What of the broker does not suit the rules is told, in sentences."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import CliRunner
 
 from tests.workers.conftest import Application
+from tocsin.cli import app as cli
 from tocsin.topology import compile_rules
-from tocsin.workers.preflight import concerns
+from tocsin.workers.preflight import concerns, planned
 
 RULES = """
 event Temp (area: string, value: double) on "{temps}" key area;
@@ -33,14 +38,33 @@ def test_a_compacted_topic_forgets_nothing_by_time(make_app: Callable[..., Appli
     assert concerns(app.plan, app.settings()) == []
 
 
-def test_topics_that_are_missing_or_do_not_fit_together(
-    make_app: Callable[..., Application], topic: Callable[..., str]
+def test_topics_that_are_missing(make_app: Callable[..., Application], topic: Callable[..., str]) -> None:
+    plan = compile_rules(RULES.format(temps=topic("temps"), smoke="nowhere"), app="missing")
+    assert concerns(plan, make_app().settings()) == ["Topic 'nowhere' does not exist."]
+
+
+def test_what_topics_that_differ_in_their_partitions_lead_to(
+    make_app: Callable[..., Application], topic: Callable[..., str], tmp_path: Path
 ) -> None:
-    app = make_app()
+    settings = make_app().settings()
     temps, smoke = topic("temps", partitions=2), topic("smoke", partitions=3)
     plan = compile_rules(RULES.format(temps=temps, smoke=smoke), app="uneven")
-    assert concerns(plan, app.settings()) == [
-        f"Topics that are joined by key differ in their partitions: '{smoke}' has 3, '{temps}' has 2."
+    (said,) = concerns(plan, settings)
+    assert said == (
+        f"Topic '{temps}' has 2 partitions, and is joined with '{smoke}', which has 3: "
+        "Temp is sent on by area."
+    )
+    assert [rule.kind for rule in planned(plan, settings).summary()] == ["route"]
+    file = tmp_path / "uneven.tocsin"
+    file.write_text(plan.text, encoding="utf-8")
+    told = CliRunner().invoke(cli, ["check", str(file), "--live", "--brokers", settings.brokers])
+    assert told.exit_code == 0
+    assert said in " ".join(told.stderr.split())
+    assert re.search(r"Fire +route", told.stdout)
+    plan = compile_rules(
+        f'event A (n: long) on "{temps}"; event B (n: long) on "{smoke}"; define X from A or B;', app="uneven"
+    )
+    assert concerns(plan, settings) == [
+        "X runs in one place: no key ties its events, and their topics differ in their partitions."
     ]
-    plan = compile_rules(RULES.format(temps=temps, smoke="nowhere"), app="missing")
-    assert concerns(plan, app.settings()) == ["Topic 'nowhere' does not exist."]
+    assert [rule.kind for rule in planned(plan, settings).summary()] == ["global"]

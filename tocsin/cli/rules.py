@@ -40,7 +40,10 @@ def check(
             raise
         emit({"ok": False, **errors.to_dict()})
         raise typer.Exit(1) from None
-    warnings = [*plan.warnings, *(_concerns(plan, settings) if live else ())]
+    warnings = list(plan.warnings)
+    if live:
+        plan, concerns = _held_against_broker(plan, settings)
+        warnings += concerns
     if as_json:
         emit({"ok": True, "file": str(file), **_described(plan), "warnings": warnings})
     else:
@@ -73,12 +76,14 @@ def format_file(
     note(f"{file} formatted.")
 
 
-def _concerns(plan: Plan, settings: "Settings") -> list[str]:
+def _held_against_broker(plan: Plan, settings: "Settings") -> tuple[Plan, list[str]]:
+    """Return the plan that workers would run, and what they and their users should know."""
     from tocsin.workers import WorkerSettings
-    from tocsin.workers.preflight import concerns
+    from tocsin.workers.preflight import concerns, planned
 
     addresses, _ = settings.addresses()
-    return concerns(plan, WorkerSettings(brokers=addresses, state_dir=settings.state_dir))
+    asked = WorkerSettings(brokers=addresses, state_dir=settings.state_dir)
+    return planned(plan, asked), concerns(plan, asked)
 
 
 def _described(plan: Plan) -> dict[str, object]:

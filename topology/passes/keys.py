@@ -1,8 +1,9 @@
 """Key analysis: which equal attributes let a rule be detected in one partition, and what must be re-keyed.
 
 A rule is local if every constituent is tied to the others by the attribute its records are keyed by, or if it
-keeps nothing. It needs a route if the ties are there but some records are keyed by something else. All others
-are global. Rules that depend on each other in a cycle, or through facts that rules change, share one fate.
+keeps nothing. It needs a route if the ties are there but some records are keyed by something else, or lie in
+fewer partitions than the others. All others are global. Rules that depend on each other in a cycle, or
+through facts that rules change, share one fate.
 
 A complex event is made again wherever it is read, from the events it is made of, so that it stands at its
 place among them. Hence a rule over complex events is detected by a key only where all those events are there
@@ -17,6 +18,7 @@ from tocsin.topology.plan import Placement
 from tocsin.topology.planning.algebra import STORING
 from tocsin.topology.planning.dependencies import units
 from tocsin.topology.planning.digraphs import Classes
+from tocsin.topology.planning.partitions import own_partitions
 from tocsin.topology.sources import Changed, Expression, Filtered, Match, Pattern, Selected, When, operands
 from tocsin.topology.terms import Apply, Const, Field, Scalar, Term, Valued, conjuncts, relocate
 from tocsin.topology.tree import Selection
@@ -43,9 +45,11 @@ def analyse_keys(compilation: Compilation) -> None:
         if len(unit) > 1 or any(c.event.name in own for c in unit[0].constituents):
             _agree(unit, own)
         reads = _reads(unit, own, made, compilation.types)
-        if reads is None:
+        uneven = set() if reads is None else _uneven(reads, compilation)
+        if reads is None or any(reads[name] is None for name in uneven):
             _globally(unit)
-        elif any(key not in {None, compilation.types[name].key} for name, key in reads.items()):
+            reads = None
+        elif uneven or any(key not in {None, compilation.types[name].key} for name, key in reads.items()):
             for rule in unit:
                 rule.placement = Placement.ROUTE
         for rule in unit:
@@ -76,6 +80,12 @@ def _reads(
                 if read is None or moved or not _merge(found, read):
                     return None
     return found
+
+
+def _uneven(reads: Reads, compilation: Compilation) -> set[str]:
+    """Return the types whose own topics have fewer partitions than others that are read with them."""
+    at_home = own_partitions(reads, compilation)
+    return {name for name, count in at_home.items() if count < max(at_home.values())}
 
 
 def _merge(found: Reads, more: Reads) -> bool:

@@ -26,6 +26,7 @@ from tocsin.topology.plan import (
 )
 from tocsin.topology.planning.dependencies import units
 from tocsin.topology.planning.digraphs import Classes
+from tocsin.topology.planning.partitions import own_partitions
 from tocsin.topology.planning.reach import below
 from tocsin.topology.types import Kind, Type
 
@@ -45,24 +46,31 @@ def place_rules(compilation: Compilation) -> None:
 
 @dataclass(eq=False)
 class _Task:
-    """A sub-topology on its way; `reads` has the attribute by which it reads each type, if by one."""
+    """A sub-topology on its way; `reads` has the attribute by which it reads each type, if by one.
+
+    `partitions` is how many the topics have that it reads as they are, if that is known.
+    """
 
     name: str
     placement: Placement
+    partitions: int | None = None
     reads: dict[str, int | None] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
     forwards: dict[tuple[int, int | None, str], set[int]] = field(default_factory=dict)
 
-    def suits(self, unit: Sequence[Rule]) -> bool:
-        """Tell whether rules can run here: no type is read in two ways."""
+    def suits(self, unit: Sequence[Rule], partitions: int | None) -> bool:
+        """Tell whether rules can run here: no type is read in two ways, and topics are alike."""
+        if None not in {partitions, self.partitions} and partitions != self.partitions:
+            return False
         known = ((self.reads.get(name), key) for rule in unit for name, key in rule.reads.items())
         return all(own is None or key in {None, own} for own, key in known)
 
-    def add(self, unit: Sequence[Rule]) -> None:
+    def add(self, unit: Sequence[Rule], partitions: int | None) -> None:
         """Let rules run here."""
         self.rules += unit
+        self.partitions = self.partitions or partitions
         for rule in unit:
             for name, key in rule.reads.items():
                 self.reads[name] = self.reads.get(name) if key is None else key
@@ -77,13 +85,15 @@ class _Places:
     """Finds a task for every unit of rules that must run together."""
 
     def __init__(self, compilation: Compilation) -> None:
+        self._compilation = compilation
         self._app = compilation.app
         self._types = compilation.types
         self._names = list(compilation.types)
         self._numbers = {name: number for number, name in enumerate(compilation.types)}
         self._nodes = compilation.nodes
         self._tasks: list[_Task] = []
-        self._routes: dict[str | None, _Task] = {}
+        self._routes: dict[tuple[str | None, int | None], _Task] = {}
+        self._partitions = compilation.partitions
         self._subscribers = {
             node.order: number
             for number, node in enumerate(compilation.nodes)
@@ -98,13 +108,14 @@ class _Places:
     def add(self, unit: Sequence[Rule]) -> None:
         """Put a unit into the first task that suits it, or into a new one."""
         placement = unit[0].placement
+        widest = max(own_partitions(unit[0].reads, self._compilation).values(), default=None)
         alike = [task for task in self._tasks if task.placement is placement]
-        task = next((task for task in alike if task.suits(unit)), None)
+        task = next((task for task in alike if task.suits(unit, widest)), None)
         if task is None:
             name = _NAMES[placement] + (f"-{len(alike) + 1}" if alike else "")
             task = _Task(name, placement)
             self._tasks.append(task)
-        task.add(unit)
+        task.add(unit, widest)
 
     def finished(self) -> list[Subtopology]:
         """Return the sub-topologies, those of the routes first."""
@@ -139,13 +150,17 @@ class _Places:
             key = task.reads.get(name)
             if task.placement is Placement.GLOBAL:
                 self._forward(number, read, None, f"tocsin.{self._app}.{task.name}-events", task)
-            elif key is None or key == read.key:
+            elif key is None or (key == read.key and self._is_alike(read, task)):
                 task.topics.add(read.topic)
             else:
                 # Each task has what is sent to it for itself, to be deleted when it has read it.
                 reader = "" if task.name == _NAMES[Placement.ROUTE] else f"-{task.name}"
                 topic = f"tocsin.{self._app}.{name}-by-{read.attributes[key].name}{reader}"
                 self._forward(number, read, key, topic, task)
+
+    def _is_alike(self, read: Type, task: _Task) -> bool:
+        """Tell whether a topic has as many partitions as the task, as far as is known."""
+        return self._partitions.get(read.topic, task.partitions) == task.partitions
 
     def _wanted(self, node: Node) -> tuple[str, ...]:
         """Return the types whose events a node has from topics, all or those that pass its filter."""
@@ -158,12 +173,24 @@ class _Places:
                 return ()
 
     def _forward(self, number: int, read: Type, key: int | None, topic: str, task: _Task) -> None:
-        # The topics of another application have partitions of their own number.
-        name = "route" if read.application is None else f"route-{read.application}"
-        route = self._routes.setdefault(read.application, _Task(name, Placement.ROUTE))
+        route = self._route(read)
         route.topics.add(read.topic)
         route.forward(number, self._numbers[read.name], key, topic)
         task.topics.add(topic)
+
+    def _route(self, read: Type) -> _Task:
+        """Return the task that sends a type on.
+
+        Topics with as many partitions share one. Those of another application have one of their own, because
+        their number may not be known yet, and is rarely that of ours.
+        """
+        place = read.application, self._partitions.get(read.topic)
+        if place not in self._routes:
+            another = any(application == read.application for application, _ in self._routes)
+            number = f".{place[1]}" if another else ""
+            name = f"route{number}" if read.application is None else f"route{number}-{read.application}"
+            self._routes[place] = _Task(name, Placement.ROUTE)
+        return self._routes[place]
 
     def _subscriber(self, rule: Rule) -> int:
         return self._subscribers[self._orders[id(rule)]]
