@@ -54,7 +54,7 @@ class EventType:
     `key`, `time`, `id`, `start` and `unit_by` are indexes of fields. `parent` names the type of which each
     occurrence is one, too, `unit` the unit of work it belongs to. `remember_ms` says how long ids are known:
     a second record with one is the same event; None is for ever. `application` is another one that detects
-    it: then its ids are the identities.
+    it: then its ids are the identities. `ignores_nulls` passes over records without a value.
     """
 
     name: str
@@ -74,6 +74,7 @@ class EventType:
     unit: str | None = None
     unit_by: int | None = None
     application: str | None = None
+    ignores_nulls: bool = False
 
     @property
     def signature(self) -> str:
@@ -113,6 +114,7 @@ class EventType:
             "start": self.start,
             "unit": None if self.unit is None else {"type": self.unit, "by": self.unit_by},
             **({} if self.application is None else {"application": self.application}),
+            **({"nulls": "ignore"} if self.ignores_nulls else {}),
         }
 
 
@@ -138,6 +140,7 @@ def plan_type(declared: Type, remember_ms: int | None = None) -> EventType:
         unit=None if declared.unit is None else declared.unit.unit,
         unit_by=None if declared.unit is None else declared.unit.by,
         application=declared.application,
+        ignores_nulls=declared.ignores_nulls,
     )
 
 

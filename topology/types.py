@@ -82,7 +82,8 @@ class Type:
 
     The attributes of the parent come first, in its order, so that an index is good for every subtype.
     `subtypes` holds the type itself and all that extend it. The topic of `explicit` events belongs to the
-    application; those of another `application` are its complex events.
+    application; those of another `application` are its complex events. One that `ignores_nulls` passes over
+    records without a value.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Type:
     subtypes: tuple[str, ...] = ()
     explicit: bool = False
     application: str | None = None
+    ignores_nulls: bool = False
 
     def index_of(self, attribute: str) -> int | None:
         """Return the index of an attribute, if the type has it."""

@@ -454,6 +454,7 @@ impl Engine {
             ("late", counts.late),
             ("rejected", counts.rejected),
             ("not_ours", counts.not_ours),
+            ("ignored", counts.ignored),
         ])
     }
 }

@@ -10,7 +10,7 @@ from tocsin._engine import Batch
 from tocsin.schemas import confluent_prefix, encode, single_object_prefix
 
 from .echo import TYPES, echo_rules, one_attribute, read, record_schema, refusal
-from .history import Record, Task, avro, engine_of, rejected, schema_of
+from .history import Record, Task, avro, engine_of, rejected, rules, schema_of
 
 VALUES: dict[str, Any] = {
     "k": "key",
@@ -123,6 +123,21 @@ class TestFrames:
 
     def test_no_value(self) -> None:
         assert refusal(read(echo_rules(), None)) == ("NULL_VALUE", "the record has no value")
+
+    def test_no_value_where_nulls_are_ignored(self) -> None:
+        task = Task(
+            rules("""
+                event Thing (k: string) on "things" key k nulls ignore;
+                define Echo (k: string) from Thing(k = $k) as e where k = $k;
+            """)
+        )
+        values = [None, b'{"k": "a"}', None, b"garbage"]
+        task.feed("things", [Record(i, 1000, b"k", value) for i, value in enumerate(values)])
+        task.finish()
+        assert [found.value["k"] for found in task.detected] == ["a"]
+        assert task.reasons == [("UNDECODABLE", 3)]
+        counts = task.engine.counts
+        assert (counts["read"], counts["ignored"], counts["rejected"]) == (4, 2, 1)
 
     def test_too_large(self) -> None:
         value = avro(schema(), VALUES)

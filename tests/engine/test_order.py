@@ -336,6 +336,7 @@ def test_counts(task: Task) -> None:
         "late": 1,
         "rejected": 1,
         "not_ours": 0,
+        "ignored": 0,
     }
 
 

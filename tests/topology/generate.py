@@ -262,6 +262,7 @@ declared_events = st.builds(
     start=st.none() | attributes,
     unit=st.none() | st.builds(tree.Membership, events, attributes),
     application=st.none() | st.builds(tree.Application, texts),
+    nulls=st.none() | st.builds(tree.Nulls, st.sampled_from(tree.NullPolicy)),
 )
 skips = st.just(tree.Skip(tree.SkipTo.NEXT)) | st.builds(
     tree.Skip, st.sampled_from([tree.SkipTo.FIRST, tree.SkipTo.LAST]), roles

@@ -62,8 +62,9 @@ DECLARATIONS = [
             id="area",
             start="began",
             idle="5 s",
+            nulls="ignore",
         ).declaration,
-        "event Hot extends Temp (note: string?, began: timestamp) id area start began idle 5 s;",
+        "event Hot extends Temp (note: string?, began: timestamp) id area start began idle 5 s nulls ignore;",
     ),
     (
         r.operation("Buy", {"tx": "string", "at": "timestamp"}, time="at", unit=(work, "tx")).declaration,

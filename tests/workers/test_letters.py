@@ -1,13 +1,16 @@
 """Bad records become letters, and the partition goes on."""
 
+import contextlib
 import json
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from tests.workers.conftest import Application, eventually
+from tests.workers.conftest import RULES, Application, eventually
+from tocsin.services import ServiceSet
 
 MakeApp = Callable[..., Application]
 Record = tuple[str, bytes | None, list[tuple[str, bytes]]]
@@ -58,6 +61,25 @@ def test_bad_records_become_dead_letters_and_the_partition_goes_on(make_app: Mak
         assert letter["key"] == b"hall"
         assert letter["headers"] == ({} if reason == "TOO_LARGE" else {"trace": b"42"})
         assert letter["message"]
+
+
+def test_records_without_a_value_are_passed_over_where_the_rules_say_so(
+    services: ServiceSet, topic: Callable[..., str], unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    temps, smoke = (topic(stem, partitions=1) for stem in ("temps", "smoke"))
+    rules = RULES.replace("idle 1 s;", "idle 1 s nulls ignore;")
+    app = Application(services, unique("fire"), temps, smoke, tmp_path, rules)
+    with contextlib.closing(app.publisher), app.worker(report_interval_ms=100) as worker:
+        app.publish("hall", 60.0)
+        app.publisher.flush()
+        produce(app, (temps, None, []), (smoke, None, []), (temps, b"garbage", []))
+        app.publish("hall", None)
+        app.publisher.flush()
+        app.await_exact()
+        eventually(
+            "both are counted", lambda: [task.counts["ignored"] for task in worker.statuses[-1].tasks] == [2]
+        )
+    assert [letter["reason"] for letter in app.letters()] == ["UNDECODABLE"]
 
 
 def test_a_thousand_bad_records_in_a_row(make_app: MakeApp) -> None:

@@ -49,6 +49,7 @@ class EventClauses(TypedDict, total=False):
     start: str
     lateness: Length
     idle: Length
+    nulls: Literal["refuse", "ignore"]
     unit: tuple[Kind, str]
 
 
@@ -264,8 +265,18 @@ def _event(kind: ast.EventKind, text: str, attributes: Attributes | None, clause
         _own(text, clauses.get("start"), known),
         membership and ast.Membership(membership[0].tree.event, attribute_name(membership[1])),
         ast.Application(clauses["of"]) if "of" in clauses else None,
+        _nulls(clauses.get("nulls")),
     )
     return Kind(ast.Occurrence(own), declaration, known)
+
+
+def _nulls(policy: str | None) -> ast.Nulls | None:
+    if policy is None:
+        return None
+    if policy not in set(ast.NullPolicy):
+        allowed = " or ".join(f'"{known}"' for known in ast.NullPolicy)
+        raise BuildingError(f"{policy!r} is nothing to do with nulls: say {allowed}.")
+    return ast.Nulls(ast.NullPolicy(policy))
 
 
 def _attributes(attributes: Attributes) -> tuple[ast.Attribute, ...]:

@@ -18,6 +18,8 @@ from tocsin.topology.tree import (
     Expr,
     Membership,
     Name,
+    NullPolicy,
+    Nulls,
     Rate,
     Skip,
     SkipTo,
@@ -64,6 +66,7 @@ class EventClauses:
     start: Name | None = None
     lateness: Duration | None = None
     idle: Duration | None = None
+    nulls: Nulls | None = None
     unit: Membership | None = None
 
     @property
@@ -78,6 +81,7 @@ class EventClauses:
             "start": self._start,
             "lateness": self._lateness,
             "idle": self._idle,
+            "nulls": self._nulls,
             "unit": self._unit,
         }
 
@@ -112,6 +116,11 @@ class EventClauses:
 
     def _idle(self, cursor: Cursor) -> None:
         self.idle = cursor.duration("a duration")
+
+    def _nulls(self, cursor: Cursor) -> None:
+        start = cursor.previous.span
+        policy = NullPolicy(cursor.choose(*NullPolicy))
+        self.nulls = Nulls(policy, cursor.since(start))
 
     def _unit(self, cursor: Cursor) -> None:
         unit = cursor.name("the name of a unit of work")

@@ -83,6 +83,7 @@ def _event(cursor: Cursor, kind: EventKind, name: Name, start: Span) -> Event:
         clauses.start,
         clauses.unit,
         clauses.application,
+        clauses.nulls,
         cursor.since(start),
     )
 

@@ -48,7 +48,7 @@ NOT_EVENTS = NOT_ROLES | {
 CLAUSES = ("if", "where", "consuming", "context", "disjoint", "skip", "at", "unbounded")
 RULE_CLAUSES = ("if", *CLAUSES[2:], "coupling", "priority", "trigger", "inactive")
 
-EVENT_CLAUSES = ("of", "on", "key", "id", "time", "start", "lateness", "idle", "unit")
+EVENT_CLAUSES = ("of", "on", "key", "id", "time", "start", "lateness", "idle", "nulls", "unit")
 
 STARTS_LINE = NOT_EVENTS | {*CLAUSES, *RULE_CLAUSES, *EVENT_CLAUSES}
 """Such a word at the start of a line belongs to what comes next: what is missing is missing before it."""

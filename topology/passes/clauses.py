@@ -1,4 +1,4 @@
-"""The clauses of declared events and facts: application, topic, key, id, times, lateness, idle, unit."""
+"""The clauses of declared events and facts: application, topic, key, id, times, silence, nulls, unit."""
 
 import re
 
@@ -6,7 +6,7 @@ from tocsin.topology.errors import did_you_mean, suggest
 from tocsin.topology.model import Compilation
 from tocsin.topology.passes.taken import take
 from tocsin.topology.terms import Scalar
-from tocsin.topology.tree import Duration, Event, Fact, Membership, Name, Topic
+from tocsin.topology.tree import Duration, Event, Fact, Membership, Name, NullPolicy, Topic
 from tocsin.topology.types import Attribute, Kind, Type
 from tocsin.topology.types import Membership as TypedMembership
 
@@ -26,6 +26,7 @@ def apply_clauses(compilation: Compilation) -> None:
             case Event():
                 _apply_chain(compilation.types[name], done, compilation)
     _check_topics(compilation)
+    _check_nulls(compilation)
 
 
 def _apply_chain(type_: Type, done: set[str], compilation: Compilation) -> None:
@@ -75,6 +76,8 @@ class _Clauses:
         type_.unit = inherited.unit if event.unit is None else self._membership(event.unit)
         type_.lateness_ms = _ms(event.lateness, inherited.lateness_ms)
         type_.idle_timeout_ms = _ms(event.idle, inherited.idle_timeout_ms)
+        said = None if event.nulls is None else event.nulls.policy
+        type_.ignores_nulls = inherited.ignores_nulls if said is None else said is NullPolicy.IGNORE
         if event.key is None and inherited.name in self._compilation.unkeyed:
             self._compilation.unkeyed.add(type_.name)
 
@@ -193,3 +196,20 @@ def _check_topics(compilation: Compilation) -> None:
         elif other is not declaration and (isinstance(declaration, Fact) or isinstance(other, Fact)):
             message = f'topic "{topic.name}" already carries {other.name}'
             compilation.report.error(message, topic.span, "facts of one type have their topic to themselves")
+
+
+def _check_nulls(compilation: Compilation) -> None:
+    """Hold that the events of one topic agree on records without a value, which do not say whose they are."""
+    carried: dict[str, Type] = {}
+    for name, declaration in compilation.declared.items():
+        if not isinstance(declaration, Event) or not (type_ := compilation.types[name]).topic:
+            continue
+        other = carried.setdefault(type_.topic, type_)
+        if other.ignores_nulls != type_.ignores_nulls:
+            ignoring, refusing = (type_, other) if type_.ignores_nulls else (other, type_)
+            both = f"{ignoring.name}, which ignores nulls, and {refusing.name}, which does not"
+            compilation.report.error(
+                f'topic "{type_.topic}" carries {both}',
+                declaration.name.span if declaration.nulls is None else declaration.nulls.span,
+                "a record without a value does not say whose it is: say `nulls ignore` of both, or of none",
+            )

@@ -42,6 +42,7 @@ def _not_ours_to_say(event: Event) -> list[tuple[str, Span]]:
         "time": event.time,
         "lateness": event.lateness,
         "idle": event.idle,
+        "nulls": event.nulls,
         "unit": event.unit,
     }
     said += [(word, clause.span) for word, clause in clauses.items() if clause is not None]

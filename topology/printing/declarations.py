@@ -89,6 +89,7 @@ def _event(event: Event) -> str:
     words += _words(key=event.key, id=event.id, time=event.time, start=event.start)
     words += [f"lateness {print_duration(event.lateness)}"] if event.lateness else []
     words += [f"idle {print_duration(event.idle)}"] if event.idle else []
+    words += [f"nulls {event.nulls.policy}"] if event.nulls else []
     words += [f"unit {event.unit.unit} by {event.unit.by}"] if event.unit else []
     return _headed(f"{event.kind} {event.name}{parent}", event.attributes, words)
 

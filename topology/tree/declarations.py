@@ -50,6 +50,21 @@ class Trivia:
     behind: str | None = None
 
 
+class NullPolicy(StrEnum):
+    """What becomes of records without a value: a dead letter, or nothing."""
+
+    REFUSE = "refuse"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Nulls:
+    """`nulls ignore`."""
+
+    policy: NullPolicy
+    span: Span = field(default=NOWHERE, compare=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Membership:
     """`unit Transaction by tx`: the attribute that says to which unit of work an event belongs."""
@@ -92,6 +107,7 @@ class Event:
     start: Name | None = None
     unit: Membership | None = None
     application: Application | None = None
+    nulls: Nulls | None = None
     span: Span = field(default=NOWHERE, compare=False)
     trivia: Trivia = field(default=Trivia(), compare=False)
 

@@ -139,6 +139,10 @@ impl Detector {
         let first = pass == Pass::First;
         let clock = if first { clock } else { &Clock::END };
         self.counts.read += u64::from(first);
+        if record.value.is_none() && self.lanes.ignores_nulls[self.sources[source].lane] {
+            self.counts.ignored += u64::from(first);
+            return false;
+        }
         match self.decode(batch, record, self.sources[source].lane, clock, event) {
             Ok(true) if event.time < self.released => {
                 // Read before and not waiting any more: it was released, or judged late then.

@@ -2,13 +2,14 @@
 
 use super::*;
 
-/// How the records of a source are decoded: the number of their topic, the types it carries, and those of them that come
-/// to this task another way.
+/// How the records of a source are decoded: the number of their topic, the types it carries, those of them that come to
+/// this task another way, and whether records without a value are passed over.
 #[derive(Default)]
 pub struct Lanes {
     pub topics: Vec<u16>,
     pub carried: Vec<Vec<usize>>,
     pub elsewhere: Vec<Vec<usize>>,
+    pub ignores_nulls: Vec<bool>,
 }
 
 pub struct Inlets {
@@ -70,7 +71,7 @@ impl Inlets {
             // Where others send events of the topic too, this task reads its own partition of it alone.
             let own = vec![partition];
             let read = if behind(topic) { &own } else { reads.get(topic).unwrap_or(&own) };
-            let lane = made.lane(topic, types_here, elsewhere)?;
+            let lane = made.lane(topic, types_here, elsewhere, types)?;
             for &partition in read {
                 made.sources.push(source(topic, partition, None, lane, lateness));
             }
@@ -86,7 +87,7 @@ impl Inlets {
             for origin in from {
                 let types_here = carried(origin);
                 let elsewhere = types_here.iter().copied().filter(|id| !sent.contains(id)).collect();
-                let lane = made.lane(origin, types_here, elsewhere)?;
+                let lane = made.lane(origin, types_here, elsewhere, types)?;
                 for &partition in &reads[origin] {
                     made.sources.push(source(origin, partition, Some(channel), lane, None));
                 }
@@ -95,7 +96,16 @@ impl Inlets {
         Ok(made)
     }
 
-    fn lane(&mut self, topic: &str, carried: Vec<usize>, elsewhere: Vec<usize>) -> Result<usize, String> {
+    fn lane(
+        &mut self,
+        topic: &str,
+        carried: Vec<usize>,
+        elsewhere: Vec<usize>,
+        types: &[(EventType, Layout)],
+    ) -> Result<usize, String> {
+        // The compiler holds that the types of a topic agree.
+        let ignores_nulls = carried.iter().any(|&id| types[id].0.nulls == Nulls::Ignore);
+        self.lanes.ignores_nulls.push(ignores_nulls);
         self.lanes.topics.push(self.topics.number(topic)? as u16);
         self.lanes.carried.push(carried);
         self.lanes.elsewhere.push(elsewhere);

@@ -20,7 +20,7 @@ use crate::letter::{Reason, Reject};
 use crate::nodes::emission::Emitted;
 use crate::order::{Pass, Read, Refused, Source, Waiting, PARCELS};
 use crate::parcel;
-use crate::plan::{EventType, Origin, Plan, Subtopology};
+use crate::plan::{EventType, Nulls, Origin, Plan, Subtopology};
 use crate::seen::{self, Seen};
 use crate::shapes::Shapes;
 use crate::state::{self, Change, Codec, Entry, Names, Progress, SourceProgress, NOTHING, TASK_KEY};
@@ -62,6 +62,8 @@ pub struct Counts {
     pub late: u64,
     pub rejected: u64,
     pub not_ours: u64,
+    /// Records without a value, where those are to be passed over.
+    pub ignored: u64,
 }
 
 type Refusal = (Reason, String);

@@ -75,6 +75,17 @@ pub struct EventType {
     /// Another application, whose complex events they are: the keys of their records are their ids.
     #[serde(default)]
     pub application: Option<String>,
+    #[serde(default)]
+    pub nulls: Nulls,
+}
+
+/// What becomes of records without a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nulls {
+    #[default]
+    Refuse,
+    Ignore,
 }
 
 impl EventType {
