@@ -29,7 +29,7 @@ from tocsin.workers.errors import BrokerAway, TakenWrong, TopicsWrong
 from tocsin.workers.marks import CARD, INPUTS, UNTOLD_MS, Card
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.task import Task
-from tocsin.workers.topics import Names, partition_counts
+from tocsin.workers.topics import Names, grown, partition_counts
 
 LOG = logging.getLogger(__name__)
 
@@ -150,11 +150,7 @@ def check_inputs(plan: Plan, counts: Mapping[str, int], settings: WorkerSettings
     began = inputs_of(plan.app, counts, settings)
     for topic in plan.input_topics:
         if began.get(topic, counts[topic]) != counts[topic]:
-            raise TopicsWrong(
-                f"Topic '{topic}' has {counts[topic]} partitions, but had {began[topic]} when '{plan.app}' "
-                "began to read it: state and input no longer fit together. Stop all workers, `tocsin reset`, "
-                "and run again."
-            )
+            raise TopicsWrong(grown(plan, topic, counts[topic], began[topic]))
 
 
 def inputs_of(app: str, counts: Mapping[str, int], settings: WorkerSettings) -> dict[str, int]:

@@ -13,7 +13,7 @@ from tocsin.workers import kafka
 from tocsin.workers.following import differences, not_begun, read_marks
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.topics import not_there, partition_counts, topics_of
+from tocsin.workers.topics import not_there, partition_counts, topics_of, unfit
 
 
 def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
@@ -29,6 +29,7 @@ def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
         *_missing(plan, counts),
         *(not_there(event, settings.brokers) for event in absent),
         *_untakable(plan, settings, {event.application for event in absent}),
+        *unfit(replan(plan, counts), counts),
         *_uneven(plan, counts),
         *_short(plan, kept),
     ]

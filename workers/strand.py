@@ -19,6 +19,7 @@ from tocsin.workers.commit import Aborted, CommitLost, Committer
 from tocsin.workers.errors import WorkerError
 from tocsin.workers.following import Following
 from tocsin.workers.formats import Formats
+from tocsin.workers.growth import Growth
 from tocsin.workers.marks import Card, Teller, card_of
 from tocsin.workers.memory import Memory
 from tocsin.workers.place import Place
@@ -110,6 +111,7 @@ class Strand:
         name, topics = self._subtopology.name, self._subtopology.topics
         group, inputs = self._names.group(name), self._plan.input_topics
         self._group = Group(name, group, topics, inputs, self._changelog, self._changelog_id)
+        self._growth = Growth(self._admin, self._plan, counts)
         self._silence = Silence(self._admin, self._plan)
         self._following = Following(self._admin, self._plan, settings, self._subtopology.topics)
         self._board = Board(settings, self._names.status, self._place.name)
@@ -151,6 +153,7 @@ class Strand:
                 # Counted from its beginning: what a commit takes is no reason to wait longer for the next.
                 next_commit_ms = _now_ms() + interval_ms
                 self._commit()
+            self._growth.check_at_times(_now_ms())
             self._purge()
             self._report()
 
@@ -255,6 +258,7 @@ class Strand:
         running, now_ms = self._tasks.values(), _now_ms()
         tasks = [task for task in running if task.dirty or self._teller.has_news(task, now_ms)]
         if tasks:
+            self._growth.check(now_ms)
             try:
                 self._committer.commit(tasks, self._consumer)
             except Aborted as aborted:
@@ -284,8 +288,11 @@ class Strand:
         consumer.pause(partitions)
         for assigned in partitions:
             self._assigned.setdefault(assigned.partition, set()).add(assigned.topic)
+        tasks = range(self._counts[self._changelog])
         for partition, held in self._assigned.items():
-            if held == set(self._subtopology.topics) and partition not in self._begun:
+            # A partition that came later has no task: the topic grew, and the worker is about to end.
+            is_whole = held == set(self._subtopology.topics) and partition in tasks
+            if is_whole and partition not in self._begun:
                 self._begun.add(partition)
                 self._restorer.want(partition)
 

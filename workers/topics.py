@@ -1,6 +1,7 @@
 """The topics of an application: what they are called, and that they are there as they must be."""
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
@@ -75,6 +76,8 @@ def prepare_own(
     admin: AdminClient, plan: Plan, counts: dict[str, int], settings: WorkerSettings
 ) -> dict[str, int]:
     """Verify an application's own topics, create what may be created, and return all partition counts."""
+    for sentence in unfit(plan, counts):
+        raise TopicsWrong(sentence)
     own = _own_topics(plan, counts, settings)
     absent = {topic: spec for topic, spec in own.items() if topic not in counts}
     if absent and not settings.create_topics:
@@ -93,6 +96,27 @@ def prepare_own(
                 f"{own[topic][0]}: state and input no longer fit together."
             )
     return counts
+
+
+def unfit(plan: Plan, counts: Mapping[str, int]) -> Iterator[str]:
+    """Say which input topics have other partitions than the state of the tasks that read them."""
+    names = Names(plan.app)
+    for sub in plan.subtopologies:
+        tasks = counts.get(names.changelog(sub.name))
+        for topic in sub.topics:
+            if tasks is not None and topic in plan.input_topics and counts.get(topic, tasks) != tasks:
+                yield grown(plan, topic, counts[topic], tasks)
+
+
+def grown(plan: Plan, topic: str, count: int, tasks: int) -> str:
+    """Say that a topic has other partitions than there is state of."""
+    by_key = any(event.topic == topic and event.key is not None for event in plan.input_types)
+    again = "with --from a time since when that is so, or without `key` in the rules" if by_key else "again"
+    return (
+        f"Topic '{topic}' has {count} partitions, but there is state of {tasks}: where a topic grows, its "
+        "keys move, and state and input no longer fit together. Stop all workers, `tocsin reset`, and run "
+        f"{again}."
+    )
 
 
 def topics_of(event: EventType) -> set[str]:

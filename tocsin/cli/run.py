@@ -69,8 +69,8 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
     Run it as often as there are machines: workers of one application share its partitions. Ctrl-C or SIGTERM
     hands over cleanly.
 
-    Exit codes: 0 stopped, 1 the rules are wrong, 2 a broker, registry or topic is missing, 3 another worker
-    has taken this one's place, 4 there is no room left for state.
+    Exit codes: 0 stopped, 1 the rules are wrong, 2 a broker, registry or topic is missing or does not fit the
+    state, 3 another worker has taken this one's place, 4 there is no room left for state.
     """
     from tocsin.settings import Settings
     from tocsin.workers import Worker, WorkerSettings
