@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     """Where workers keep their state."""
     commit_interval_ms: int = Field(default=200, ge=1, le=60_000)
     """How often a worker commits; also how long a complex event may wait to be seen."""
+    exactly_once: bool = True
+    """Whether workers commit by transactions. False: complex events may come again after a crash."""
     state_memory_mb: int | None = Field(default=None, ge=1)
     """How much of its state a worker keeps in memory; the rest is read from disk when needed. Unset: all."""
     standbys: int = Field(default=0, ge=0)

@@ -1,7 +1,8 @@
 """The commit: what the tasks of a worker did since the last one becomes visible at once, or not at all."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -92,9 +93,15 @@ class Committer:
                 self._abort()
                 raise Aborted(cause.str(), [task for task, _ in taken]) from error
             for task, commit in taken:  # 5
-                task.committed(commit, Checkpoint(self._changelog_id, self._offsets.pop(task.partition)))
-                if self._teller is not None:
-                    self._teller.committed(task, _now_ms())
+                self._stands(task, commit, Checkpoint(self._changelog_id, self._offsets.pop(task.partition)))
+
+    def begin(self, task: Task, places: Iterable[TopicPartition], consumer: Consumer) -> None:
+        """Do what is to be done before a task runs, which reads on from these places: nothing here."""
+
+    def _stands(self, task: Task, commit: Commit, checkpoint: Checkpoint) -> None:
+        task.committed(commit, checkpoint)
+        if self._teller is not None:
+            self._teller.committed(task, _now_ms())
 
     def _abort(self) -> None:
         """End a transaction that is not committed; return only when it is certain that it never will be."""
@@ -116,6 +123,10 @@ class Committer:
             records += len(commit.outputs) + len(commit.parcels) + len(commit.letters) + len(commit.state)
 
     def _produce(self, task: Task, commit: Commit) -> None:
+        self._produce_found(commit)
+        self._produce_state(task, commit)
+
+    def _produce_found(self, commit: Commit) -> None:
         for topic, partition, key, value, timestamp in commit.outputs:
             self._send(topic, value, key, partition, timestamp)
         now_ms = _now_ms()
@@ -124,11 +135,14 @@ class Committer:
         for late, record_key, body in commit.letters:
             topic, letter = self._formats.letter(late=late, body=body)
             self._send(topic, letter, record_key, 0, now_ms)
+
+    def _produce_state(self, task: Task, commit: Commit) -> None:
+        now_ms = _now_ms()
         if self._teller is not None:
             for key, mark in self._teller.records(task):
                 self._send(self._teller.topic, mark, key, 0, now_ms)
         *entries, (last_key, last_entry) = commit.state
-        for key, entry in entries:
+        for key, entry in chain(task.amends, entries):
             self._send(self._changelog, entry, key, task.partition, now_ms)
         self._send(self._changelog, last_entry, last_key, task.partition, now_ms, self._delivered)
 

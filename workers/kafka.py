@@ -82,17 +82,10 @@ def _reader(settings: WorkerSettings) -> dict[str, Any]:
 def transactional_producer(settings: WorkerSettings, transactional_id: str) -> Producer:
     """Return a producer that has fenced every earlier one of the same id."""
     producer = Producer(
-        {
-            "bootstrap.servers": settings.brokers,
-            "logger": CLIENT_LOG,
+        _writer(settings)
+        | {
             "transactional.id": transactional_id,
             "transaction.timeout.ms": settings.transaction_timeout_ms,
-            "linger.ms": 5,
-            "compression.type": "lz4",
-            "queue.buffering.max.messages": 1_000_000,
-            "queue.buffering.max.kbytes": 1_048_576,
-            "partitioner": "murmur2_random",
-            "message.max.bytes": settings.max_output_bytes,
         }
     )
     try:
@@ -100,6 +93,24 @@ def transactional_producer(settings: WorkerSettings, transactional_id: str) -> P
     except KafkaException as error:
         raise as_worker_error(error, settings.brokers) from error
     return producer
+
+
+def repeating_producer(settings: WorkerSettings) -> Producer:
+    """Return a producer without transactions, which writes in order and, while it lives, each record once."""
+    return Producer(_writer(settings) | {"enable.idempotence": True})
+
+
+def _writer(settings: WorkerSettings) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": settings.brokers,
+        "logger": CLIENT_LOG,
+        "linger.ms": 5,
+        "compression.type": "lz4",
+        "queue.buffering.max.messages": 1_000_000,
+        "queue.buffering.max.kbytes": 1_048_576,
+        "partitioner": "murmur2_random",
+        "message.max.bytes": settings.max_output_bytes,
+    }
 
 
 def is_fenced(error: KafkaError) -> bool:

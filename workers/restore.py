@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from tocsin.workers.errors import StateMismatch, WorkerError
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S, as_worker_error, is_passing, log_consumer
 from tocsin.workers.settings import WorkerSettings
-from tocsin.workers.store import Checkpoint, Store
+from tocsin.workers.store import Change, Checkpoint, Store
 
 _STEP_MESSAGES = 10_000
 _STEP_S = 0.1
@@ -18,6 +18,9 @@ class Restore:
     The end to reach is the high watermark at the beginning, though only committed records are read: a
     transaction of a predecessor that is still being decided holds the reader back, and must be waited for.
     With `follow` it goes on behind that end, for as long as it is asked to.
+
+    Without transactions the offsets are `marked` with the place up to which the changelog belongs to them.
+    What is beyond it was never committed: it is not restored, and `amends` has what it must be followed by.
     """
 
     def __init__(
@@ -28,6 +31,7 @@ class Restore:
         topic_id: str,
         store: Store,
         *,
+        marked: int | None = None,
         follow: bool = False,
     ) -> None:
         self._store = store
@@ -36,6 +40,10 @@ class Restore:
         self._consumer: Consumer | None = None
         begin = offset_of(admin, changelog, OffsetSpec.earliest())
         self.end = offset_of(admin, changelog, OffsetSpec.latest())
+        self.stands = self.end if marked is None else min(marked + 1, self.end)
+        """Where what is known to be committed ends."""
+        self.is_marked = marked is not None
+        self._beyond: set[bytes] = set()
         self.position = self._first(begin)
         self.begin = self.position
         self.read_bytes = 0
@@ -49,7 +57,7 @@ class Restore:
     def _first(self, begin: int) -> int:
         checkpoint = self._store.checkpoint
         is_ours = checkpoint is not None and checkpoint.topic_id == self._topic_id
-        if checkpoint is not None and is_ours and begin <= checkpoint.offset + 1 <= self.end:
+        if checkpoint is not None and is_ours and begin <= checkpoint.offset + 1 <= self.stands:
             return checkpoint.offset + 1
         if begin > 0:
             # Compaction leaves the beginning where it is: what is gone was deleted, and may be missing.
@@ -77,10 +85,13 @@ class Restore:
         for message in messages:
             problem = message.error()
             if problem is None:
-                key, value = message.key() or b"", message.value()
-                changes.append((key, value))
+                key, value, offset = message.key() or b"", message.value(), message.offset() or 0
                 self.read_bytes += len(key) + len(value or b"")
-                self.position = (message.offset() or 0) + 1
+                self.position = offset + 1
+                if offset < self.stands or not self.is_marked:
+                    changes.append((key, value))
+                else:
+                    self._beyond.add(key)
             elif problem.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 – its public spelling
                 self.position = max(self.position, message.offset() or 0)
             elif not is_passing(problem):
@@ -88,7 +99,14 @@ class Restore:
         if self._follows:
             self._look_ahead()
         if messages:
-            self._store.apply(changes, Checkpoint(self._topic_id, self.position - 1))
+            applied = min(self.position, self.stands) if self.is_marked else self.position
+            self._store.apply(changes, Checkpoint(self._topic_id, applied - 1))
+
+    @property
+    def amends(self) -> list[Change]:
+        """The entries, as they were committed, that the changelog has otherwise since."""
+        held = dict(self._store.fetch(sorted(self._beyond))) if self._beyond else {}
+        return [(key, held.get(key)) for key in sorted(self._beyond)]
 
     def _look_ahead(self) -> None:
         """Take the end from what the client knows without asking."""

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tocsin.workers import kafka
 from tocsin.workers.errors import StateMismatch
+from tocsin.workers.repeating import marked
 from tocsin.workers.restore import Restore, offset_of
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.status import TaskStatus, status_of
@@ -182,14 +183,21 @@ class Restorer:
         task = charge.task = charge.task or self._make(charge.partition)
         charge.status = status_of(task, self._group.name, self._consumer)
         if task.state is TaskState.CREATED:
-            offsets = self._committed(task.partition)
-            changelog = TopicPartition(self._group.changelog, task.partition)
-            restore = Restore(self._admin, self._settings, changelog, self._group.changelog_id, task.store)
-            task.begin_restore(offsets, restore)
+            committed = self._committed(task.partition)
+            group, changelog = self._group, TopicPartition(self._group.changelog, task.partition)
+            restore = Restore(
+                self._admin,
+                self._settings,
+                changelog,
+                group.changelog_id,
+                task.store,
+                marked=marked(committed),
+            )
+            task.begin_restore(_offsets(committed), restore)
         elif task.state is TaskState.RESTORING:
             self._restore(charge, task)
         elif task.state is TaskState.UNDONE:
-            task.compare(self._committed(task.partition))
+            task.compare(_offsets(self._committed(task.partition)))
         elif task.state is TaskState.LOADED:
             self._place(charge, task)
 
@@ -253,7 +261,7 @@ class Restorer:
                 at.partition,
             )
 
-    def _committed(self, partition: int) -> dict[str, int]:
+    def _committed(self, partition: int) -> list[TopicPartition]:
         """Ask as no member of the group, whose standing may just be changing."""
         asked = ConsumerGroupTopicPartitions(self._group.group, self._group.of(partition))
         (answer,) = self._admin.list_consumer_group_offsets(
@@ -263,4 +271,8 @@ class Restorer:
         for at in offsets:
             if at.error is not None:
                 raise KafkaException(at.error)
-        return {at.topic: at.offset for at in offsets}
+        return offsets
+
+
+def _offsets(committed: list[TopicPartition]) -> dict[str, int]:
+    return {at.topic: at.offset for at in committed}

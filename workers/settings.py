@@ -18,6 +18,8 @@ class WorkerSettings:
     start: Literal["earliest", "latest"] | int = "earliest"
     """Where a new application begins to read: a number is the time of the first records, in milliseconds."""
     commit_interval_ms: int = 200
+    exactly_once: bool = True
+    """Commit by transactions; otherwise complex events may come again after a crash."""
     create_topics: bool = True
     """Create the application's own topics; otherwise they are only verified."""
     create_inputs: bool = False

@@ -23,6 +23,7 @@ from tocsin.workers.growth import Growth
 from tocsin.workers.marks import Card, Teller, card_of
 from tocsin.workers.memory import Memory
 from tocsin.workers.place import Place
+from tocsin.workers.repeating import RepeatingCommitter
 from tocsin.workers.restore import topic_id
 from tocsin.workers.restorer import Group, Restorer
 from tocsin.workers.settings import WorkerSettings
@@ -126,13 +127,14 @@ class Strand:
         )
 
     def _renew_producer(self) -> None:
-        name = f"{self._names.group(self._subtopology.name)}.{self._place.name}"
-        producer = kafka.transactional_producer(self._settings, name)
         card = card_of(self._plan, self._counts, self._cards)
         self._teller = Teller(self._plan, self._subtopology, card, self._counts)
-        self._committer = Committer(
-            producer, self._formats, self._changelog, self._changelog_id, self._teller
-        )
+        if self._settings.exactly_once:
+            name = f"{self._names.group(self._subtopology.name)}.{self._place.name}"
+            kind, producer = Committer, kafka.transactional_producer(self._settings, name)
+        else:
+            kind, producer = RepeatingCommitter, kafka.repeating_producer(self._settings)
+        self._committer = kind(producer, self._formats, self._changelog, self._changelog_id, self._teller)
 
     def _loop(self) -> None:
         interval_ms = self._settings.commit_interval_ms
@@ -362,8 +364,9 @@ class Strand:
             try:
                 for at in places:
                     self._consumer.seek(at)
+                self._committer.begin(task, places, self._consumer)
             except KafkaException as error:
-                if error.args[0].code() not in kafka.NOT_YET:
+                if error.args[0].code() not in kafka.NOT_YET and not kafka.is_passing(error.args[0]):
                     raise
                 waiting.append((task, places))
                 continue

@@ -18,7 +18,7 @@ from confluent_kafka import TopicPartition
 from tocsin._engine import Batch, Commit, Engine
 from tocsin.workers.errors import StateMismatch, StateUnreadable
 from tocsin.workers.restore import Restore
-from tocsin.workers.store import Checkpoint, Entry, Store, disjoint, end_of
+from tocsin.workers.store import Change, Checkpoint, Entry, Store, disjoint, end_of
 
 _CHUNK = 5_000
 """Entries that are read from the store at once."""
@@ -99,6 +99,8 @@ class Task:
         self.dirty = False
         self.read_on: dict[str, int] = {}
         """Where each topic is read on, as the last commit says."""
+        self.amends: list[Change] = []
+        """Entries that the changelog has otherwise than they were committed; the next commit mends that."""
 
     def _enter(self, state: TaskState) -> None:
         assert state in _NEXT[self.state], f"a task cannot go from {self.state} to {state}"
@@ -120,6 +122,7 @@ class Task:
         self._restore.close()
         try:
             self._load()
+            self.amends = self._restore.amends
         except Exception as error:
             # The engine refuses what it does not understand, RocksDB what its checksums do not confirm.
             if not self._restore.is_whole:
@@ -130,6 +133,12 @@ class Task:
                 "back to those, or begin anew with `tocsin reset`."
             ) from error
         self._enter(TaskState.LOADED)
+
+    @property
+    def unmarked(self) -> int | None:
+        """Where the changelog ended that was restored, if no mark of a commit told so."""
+        restore = self._restore
+        return None if restore is None or restore.is_marked else restore.stands
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -251,6 +260,7 @@ class Task:
         """Write to the store what the transaction made permanent."""
         self.read_on = {topic: offset for topic, _, offset in commit.offsets}
         self.store.apply(commit.state, checkpoint)
+        self.amends = []
         self.engine.committed()
         if self._sweeps:
             self._to_sweep = max(_SWEPT * len(commit.state), 0 if self._knows_stored else _LEARNT)

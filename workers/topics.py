@@ -15,6 +15,8 @@ from tocsin.workers.settings import WorkerSettings
 _SENT_ON = {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": "67108864"}
 """What was sent on is deleted by those who read it, when their state has it; never by time alone."""
 _CHANGELOG = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.3", "segment.ms": "3600000"}
+_AMENDED = {"min.compaction.lag.ms": "3600000"}
+"""Without transactions: what a commit that was cut off wrote over stays until the next one mends it."""
 _STATUS = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.1",
@@ -148,13 +150,14 @@ def _own_topics(
     """Return the topics that belong to an application: how many partitions each has, and how it is kept."""
     names = Names(plan.app)
     size = {"max.message.bytes": str(settings.max_output_bytes)}
+    changelog = _CHANGELOG if settings.exactly_once else _CHANGELOG | _AMENDED
     widest = max(counts[topic] for topic in plan.input_topics)
     own = {names.dead_letters: (1, size), names.late: (1, size)}
     own |= {names.status: (1, _STATUS), names.watermarks: (1, _STATUS | size)}
     own |= {defined.topic: (widest, size) for defined in plan.defined_types}
     for sub in plan.subtopologies:
         tasks = _task_count(plan, sub, counts)
-        own[names.changelog(sub.name)] = tasks, _CHANGELOG | size
+        own[names.changelog(sub.name)] = tasks, changelog | size
         own |= {topic: (tasks, _SENT_ON | size) for topic in sub.topics if topic in sent_on(plan)}
     return own
 

@@ -23,7 +23,7 @@ class Worker:
     def __init__(
         self, plan: Plan, settings: WorkerSettings, on_status: Callable[[Status], None] | None = None
     ) -> None:
-        check_runnable(plan)
+        check_runnable(plan, exactly_once=settings.exactly_once)
         self._plan = plan
         self._settings = settings
         self._on_status = on_status
@@ -38,7 +38,7 @@ class Worker:
             counts = topics.prepare_inputs(admin, self._plan, self._settings)
             following.check_inputs(self._plan, counts, self._settings)
             plan = replan(self._plan, counts)
-            check_runnable(plan)
+            check_runnable(plan, exactly_once=self._settings.exactly_once)
             counts = topics.prepare_own(admin, plan, counts, self._settings)
             cards = following.meet(plan, self._settings)
             memory = divide(self._settings.state_memory_bytes, topics.task_count(plan, counts))

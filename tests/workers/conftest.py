@@ -82,10 +82,10 @@ class Application:
         finally:
             running.stop()
 
-    def process(self, instance: str) -> "subprocess.Popen[bytes]":
+    def process(self, instance: str, *options: str) -> "subprocess.Popen[bytes]":
         """A worker in a process of its own, which a test may kill."""
         command = [sys.executable, "-m", "tocsin", "run", str(self.file), "--instance", instance]
-        command += ["--state-dir", str(self.folder / "state"), "--app", self.plan.app]
+        command += ["--state-dir", str(self.folder / "state"), "--app", self.plan.app, *options]
         environment = os.environ | {
             "TOCSIN_BROKERS": self.services.bootstrap,
             "TOCSIN_REGISTRY": self.services.registry_url,

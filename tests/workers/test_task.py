@@ -79,6 +79,7 @@ class Restored:
     """A changelog that was read to its end."""
 
     done = is_whole = True
+    amends = ()
 
     def close(self) -> None:
         pass

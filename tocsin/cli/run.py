@@ -52,6 +52,12 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
         ),
     ] = None,
     processes: Annotated[int, typer.Option(min=1, metavar="N", help="Run N workers, a process each.")] = 1,
+    at_least_once: Annotated[
+        bool,
+        typer.Option(
+            "--at-least-once", help="Commit without transactions: after a crash, events may come again."
+        ),
+    ] = False,
     create_topics: Annotated[
         bool, typer.Option(help="Create the application's own topics where they are missing, or fail.")
     ] = True,
@@ -85,6 +91,7 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
         state_dir=state_dir,
         partitions=partitions,
         standbys=standbys,
+        exactly_once=False if at_least_once else None,
     )
     plan = load_plan(file, settings)
     broker_addresses, registry_address = settings.addresses()
@@ -106,6 +113,7 @@ def run(  # noqa: PLR0913, PLR0917 – a parameter an option
             state_dir=settings.state_dir,
             instance=instance,
             commit_interval_ms=settings.commit_interval_ms,
+            exactly_once=settings.exactly_once,
             create_topics=create_topics,
             create_inputs=create_inputs,
             partitions=settings.partitions,
