@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn what_is_gone_is_not_asked_for_until_that_is_committed() {
         let mut shelf = Shelf { bounded: true, partial: true, ..Shelf::default() };
-        [b"a", b"b"].map(|key| shelf.note(key, Some(1)));
+        [b"a", b"b"].iter().for_each(|key| shelf.note(*key, Some(1)));
         shelf.leave(b"a");
         assert!(!shelf.ask(b"a"));
         shelf.write();
