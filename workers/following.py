@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 from tocsin import schemas
 from tocsin.topology.plan import EventType, Plan
 from tocsin.workers import kafka
-from tocsin.workers.errors import BrokerAway, TakenWrong, TopicsWrong
+from tocsin.workers.errors import BrokerAway, TakenWrong
 from tocsin.workers.marks import CARD, INPUTS, UNTOLD_MS, Card
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.task import Task
@@ -145,12 +145,12 @@ def read_marks(settings: WorkerSettings, app: str) -> Marks:
     return marks
 
 
-def check_inputs(plan: Plan, counts: Mapping[str, int], settings: WorkerSettings) -> None:
-    """Raise TopicsWrong where a topic has other partitions than when the application began to read it."""
+def changed_inputs(plan: Plan, counts: Mapping[str, int], settings: WorkerSettings) -> Iterator[str]:
+    """Say which topics have other partitions than when the application began to read them."""
     began = inputs_of(plan.app, counts, settings)
     for topic in plan.input_topics:
-        if began.get(topic, counts[topic]) != counts[topic]:
-            raise TopicsWrong(grown(plan, topic, counts[topic], began[topic]))
+        if topic in counts and began.get(topic, counts[topic]) != counts[topic]:
+            yield grown(plan, topic, counts[topic], began[topic])
 
 
 def inputs_of(app: str, counts: Mapping[str, int], settings: WorkerSettings) -> dict[str, int]:

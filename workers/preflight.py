@@ -10,7 +10,7 @@ from tocsin.topology.plan import DefineNode, Placement, Plan, RuleNode, SourceNo
 from tocsin.topology.planning.reach import below
 from tocsin.topology.printer import print_ms
 from tocsin.workers import kafka
-from tocsin.workers.following import differences, not_begun, read_marks
+from tocsin.workers.following import changed_inputs, differences, not_begun, read_marks
 from tocsin.workers.kafka import ANSWER_TIMEOUT_S
 from tocsin.workers.settings import WorkerSettings
 from tocsin.workers.topics import not_there, partition_counts, topics_of, unfit
@@ -24,12 +24,13 @@ def concerns(plan: Plan, settings: WorkerSettings) -> list[str]:
         kept = _retention(admin, [topic for topic in plan.input_topics if topic in counts])
     except KafkaException as error:
         raise kafka.as_worker_error(error, settings.brokers) from error
+    changed = list(changed_inputs(plan, counts, settings))
     absent = [event for event in plan.taken_types if not topics_of(event) <= counts.keys()]
     return [
         *_missing(plan, counts),
         *(not_there(event, settings.brokers) for event in absent),
         *_untakable(plan, settings, {event.application for event in absent}),
-        *unfit(replan(plan, counts), counts),
+        *(changed or unfit(replan(plan, counts), counts)),
         *_uneven(plan, counts),
         *_short(plan, kept),
     ]

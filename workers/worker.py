@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tocsin.topology import Plan, replan
 from tocsin.workers import following, kafka, place, topics
+from tocsin.workers.errors import TopicsWrong
 from tocsin.workers.memory import divide
 from tocsin.workers.place import Place
 from tocsin.workers.runnable import check_runnable
@@ -36,7 +37,8 @@ class Worker:
         try:
             admin = kafka.admin(self._settings)
             counts = topics.prepare_inputs(admin, self._plan, self._settings)
-            following.check_inputs(self._plan, counts, self._settings)
+            for sentence in following.changed_inputs(self._plan, counts, self._settings):
+                raise TopicsWrong(sentence)
             plan = replan(self._plan, counts)
             check_runnable(plan, exactly_once=self._settings.exactly_once)
             counts = topics.prepare_own(admin, plan, counts, self._settings)
