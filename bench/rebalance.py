@@ -95,7 +95,7 @@ class Show:
         self._owners: dict[str, str] = {}
         self.phases: list[Phase] = []
 
-    def phase(self, name: str, change: Callable[[], None], workers: set[str]) -> None:
+    def phase(self, name: str, change: Callable[[], object], workers: set[str]) -> None:
         """Do something, wait until the tasks run where they belong, and note the gaps until a while later."""
         begin = time.time()
         change()
@@ -129,7 +129,7 @@ def main() -> None:
     ):
         feed, show = Feed(stage), Show(stage)
 
-        def start(name: str) -> Callable[[], None]:
+        def start(name: str) -> Callable[[], object]:
             return lambda: stage.start(name, commit_interval_ms=COMMIT_INTERVAL_MS)
 
         feed.fill()
