@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -43,7 +43,7 @@ where  sensor = $s, value = t.value, note = t.note;
 define Paired (sensor: string, note: string)
 from   (Temp(sensor = $s, value > 45) as t ; Smoke(sensor = $s)) within 24 h
 where  sensor = $s, note = t.note
-context chronicle;
+context recent;
 """
 
 
@@ -109,16 +109,12 @@ class Scene:
         """Return what the rules say of what was sent."""
         wanted: Counter[tuple[str, str, int]] = Counter()
         last: dict[int, int] = {}
-        initiators: dict[int, deque[int]] = {}
         for _, topic, sensor, reading in sorted(self._sent) if self._is_hot else ():
-            name, waiting = f"sensor-{sensor:06d}", initiators.setdefault(sensor, deque())
             if topic == self._topics["Temp"]:
                 last[sensor] = reading
-                waiting.append(reading)
-            elif waiting or sensor in last:
-                wanted["Fire", name, last[sensor]] += 1
-                if waiting:
-                    wanted["Paired", name, waiting.popleft()] += 1
+            elif sensor in last:
+                # In the recent context the last initiator goes on to initiate.
+                wanted.update((name, f"sensor-{sensor:06d}", last[sensor]) for name in ("Fire", "Paired"))
         return wanted
 
     def state_mib(self) -> float:
@@ -148,7 +144,7 @@ def main() -> int:
     result = Table("", "state MiB", "bound MiB", "begun MiB", "peak MiB", "for state MiB", "result")
     holds, exact, base = True, True, 0.0
     variants = (
-        ("nothing to keep", False, BOUND_MIB, 2),
+        ("nothing to keep", False, BOUND_MIB, 1),
         ("bound", True, BOUND_MIB, 2),
         ("no bound", True, None, 1),
     )
@@ -160,7 +156,7 @@ def main() -> int:
                 for life in range(lives):
                     scene.live(fill=life == 0)
                     seen, state = scene.lives[-1], scene.state_mib()
-                    base = base if is_hot else max(base, seen.peak)
+                    base = base if is_hot else seen.peak
                     taken = seen.peak - base
                     if is_hot and bound is not None:
                         holds = holds and taken <= bound and state >= 4 * bound

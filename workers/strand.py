@@ -139,8 +139,10 @@ class Strand:
     def _loop(self) -> None:
         interval_ms = self._settings.commit_interval_ms
         next_commit_ms = _now_ms() + interval_ms
+        # Not more than is handled at once, or it would pile up.
+        max_batch = min(self._settings.max_batch, self._memory.positions)
         while not self._stop.is_set():
-            messages = self._consumer.consume(self._settings.max_batch, self._patience_s(next_commit_ms))
+            messages = self._consumer.consume(max_batch, self._patience_s(next_commit_ms))
             self._read(messages)
             self._begin_ready()
             running = list(self._tasks.values())
@@ -348,7 +350,7 @@ class Strand:
             store,
             _now_ms(),
             sends=bool(self._subtopology.forwards),
-            positions=self._memory.positions,
+            memory=self._memory,
             on_close=self._release(name),
         )
 

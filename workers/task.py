@@ -17,15 +17,16 @@ from confluent_kafka import TopicPartition
 
 from tocsin._engine import Batch, Commit, Engine
 from tocsin.workers.errors import StateMismatch, StateUnreadable
+from tocsin.workers.memory import Memory
 from tocsin.workers.restore import Restore
 from tocsin.workers.store import Change, Checkpoint, Entry, Store, disjoint, end_of
 
-_CHUNK = 5_000
+_CHUNK = 1_000
 """Entries that are read from the store at once."""
 _SWEPT = 2
 """Stored entries that are looked at for one that is written: no more has expired, then, than has not."""
 
-_LEARNT = 100_000
+_LEARNT = 10_000
 """Stored entries that are looked at a commit until all were: what is not stored need not be asked for."""
 
 
@@ -79,7 +80,7 @@ class Task:
         now_ms: int,
         *,
         sends: bool = False,
-        positions: int = 100_000,
+        memory: Memory = Memory(),  # noqa: B008 (it is immutable)
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self.partition = partition
@@ -87,7 +88,8 @@ class Task:
         self.store = store
         self.state = TaskState.CREATED
         self._sends = sends
-        self._positions = positions
+        self._memory = memory
+        self._handled = 0
         self._on_close = on_close
         self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
         self._restore: Restore | None = None
@@ -162,13 +164,20 @@ class Task:
             if begin is not None:
                 for chunk in _chunks(self.store.entries(begin, end)):
                     self.engine.load(chunk)
+        # In memory it takes more than on disk.
+        if shelved and self.store.size_bytes() > (self._memory.task_bytes or 0):
+            self._let_go()
+            return
         for begin, end in zip(shelved, ends, strict=True):
             for chunk in _chunks(self.store.entries(begin, end)):
                 self.engine.load(chunk)
                 if self.engine.is_full:
-                    self.engine.let_go()
-                    self._knows_stored = False
+                    self._let_go()
                     return
+
+    def _let_go(self) -> None:
+        self.engine.let_go()
+        self._knows_stored = False
 
     def places(self, first: Callable[[str], int]) -> list[TopicPartition]:
         """Return where to read from, which is `first` for a topic never read before.
@@ -222,7 +231,10 @@ class Task:
     def run(self) -> None:
         """Handle what the watermark releases; after `LocalStateDamaged` the task can only be closed."""
         # A watermark that moved on over nothing need not be committed: it would move on again after a crash.
-        if self.engine.run(self._positions, self._fetch):
+        room = self._memory.positions - self._handled
+        handled = self.engine.run(room, self._fetch) if room > 0 else 0
+        if handled:
+            self._handled += handled
             self.dirty = True
             self._sweep()
 
@@ -253,7 +265,7 @@ class Task:
 
     def take(self) -> Commit:
         """Return what has to be committed."""
-        self.dirty = False
+        self.dirty, self._handled = False, 0
         return self.engine.take()
 
     def committed(self, commit: Commit, checkpoint: Checkpoint) -> None:
@@ -273,7 +285,7 @@ class Task:
             raise LocalStateDamaged(str(error)) from error
         # What follows the last commit is read again, so no source is known to be at its end.
         self.sources = {topic: SourceClock(now_ms) for topic in self.engine.topics}
-        self.dirty = False
+        self.dirty, self._handled = False, 0
         self._enter(TaskState.UNDONE)
 
     def compare(self, offsets: dict[str, int]) -> None:

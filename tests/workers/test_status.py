@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
@@ -129,6 +130,32 @@ def test_the_watch_sees_what_is_told_later(make_app: MakeApp) -> None:
     board.tell(Status("one", ()), 4_000)
     board.close()
     assert len(watch.read()) == 1, "what another has is not its to give up"
+    watch.close()
+
+
+def test_a_broker_that_does_not_know_the_topic_yet_is_asked_again(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(partitions=1)
+    with app.worker("one"):
+        pass  # makes the topics
+    watch = Watch(app.settings(), app.plan.app)
+    consumer, refusals = watch._consumer, iter([KafkaError.NOT_LEADER_FOR_PARTITION] * 2)
+
+    class Forgetful:
+        """Refuses twice what it is asked, as a broker does that is about to learn of a topic."""
+
+        def get_watermark_offsets(self, *arguments: object) -> object:
+            for refusal in refusals:
+                raise KafkaException(KafkaError(refusal))
+            return consumer.get_watermark_offsets(*arguments)  # type: ignore[arg-type]
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(consumer, name)
+
+    monkeypatch.setattr(watch, "_consumer", Forgetful())
+    assert watch.read() == []
+    assert next(refusals, None) is None, "it did refuse"
     watch.close()
 
 
